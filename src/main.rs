@@ -1,0 +1,2 @@
+//! The `quarry` program.
+fn main() {}
