@@ -10,9 +10,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::{env, fs};
 
-use protox::prost_reflect::{
-    DescriptorPool, ExtensionDescriptor, FieldDescriptor, MessageDescriptor,
-};
+use protox::prost_reflect::{DescriptorPool, ExtensionDescriptor, FieldDescriptor, MessageDescriptor};
 
 /// Where the files below are, and what their imports are relative to.
 const ROOT: &str = "proto";
@@ -24,25 +22,15 @@ const SECRET: &str = "csi.v1.csi_secret";
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed={ROOT}");
     let mut compiler = protox::Compiler::new([ROOT])?;
-    compiler
-        .include_imports(true)
-        .include_source_info(true)
-        .open_files(FILES)?;
+    compiler.include_imports(true).include_source_info(true).open_files(FILES)?;
 
     let holders = secret_holders(&compiler.descriptor_pool())?;
     let out = env::var("OUT_DIR")?;
-    fs::write(
-        Path::new(&out).join("redacted.rs"),
-        redacted_debug(&holders)?,
-    )?;
+    fs::write(Path::new(&out).join("redacted.rs"), redacted_debug(&holders)?)?;
 
     tonic_prost_build::configure()
         .generate_default_stubs(true)
-        .skip_debug(
-            holders
-                .iter()
-                .map(|holder| format!(".{}", holder.message.full_name())),
-        )
+        .skip_debug(holders.iter().map(|holder| format!(".{}", holder.message.full_name())))
         .compile_fds(compiler.file_descriptor_set())?;
     Ok(())
 }
@@ -58,14 +46,10 @@ struct Holder {
 /// The options are read through reflection, since the plain descriptor types
 /// drop the ones that they do not know.
 fn secret_holders(pool: &DescriptorPool) -> Result<Vec<Holder>, Box<dyn Error>> {
-    let secret = pool
-        .get_extension_by_name(SECRET)
-        .ok_or("csi_secret is not defined")?;
+    let secret = pool.get_extension_by_name(SECRET).ok_or("csi_secret is not defined")?;
     let mut holders = Vec::new();
     for message in pool.all_messages() {
-        let (hidden, shown): (Vec<_>, Vec<_>) = message
-            .fields()
-            .partition(|field| is_marked(field, &secret));
+        let (hidden, shown): (Vec<_>, Vec<_>) = message.fields().partition(|field| is_marked(field, &secret));
         if hidden.is_empty() {
             continue;
         }
@@ -92,10 +76,7 @@ fn redacted_debug(holders: &[Holder]) -> Result<String, std::fmt::Error> {
         let path = message.full_name().replace('.', "::");
         let name = message.name();
         writeln!(code, "impl ::core::fmt::Debug for {path} {{")?;
-        writeln!(
-            code,
-            "    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {{"
-        )?;
+        writeln!(code, "    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {{")?;
         writeln!(code, "        f.debug_struct({name:?})")?;
         for field in shown.iter().map(FieldDescriptor::name) {
             writeln!(code, "            .field({field:?}, &self.r#{field})")?;

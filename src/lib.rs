@@ -1,1 +1,18 @@
-//! x
+//! Quarry: a CSI driver that cuts LVM logical volumes into local persistent volumes.
+//!
+//! The map of the house. Imports point down this list only; `tests/layers.rs` holds that.
+//!
+//! | layer | module | what it is |
+//! |---|---|---|
+//! | 0 | [`types`] | the words of the house: parsed once, valid ever after; pure |
+//! | 1 | `exec` | the only place that starts programs |
+//! | 2 | `lvm` | the LVM engine: commands, reports, one writer per volume group |
+//! | 2 | `fs` | file systems, one file each |
+//! | 2 | `mount` | the mount table, and changes to it |
+//! | 2 | `device` | block devices: number, size, zeroing |
+//! | 3 | `volume` | what happens to a volume, one file per verb |
+//! | 4 | `csi` | the gRPC services: message in, verb, message out |
+//! | 6 | `server` | sockets and the layers around every call |
+//! | top | `cli`, `config`, `telemetry`, `app` | the command line, the configuration, the logs, the wiring |
+
+pub mod types;

@@ -1,0 +1,43 @@
+//! The words of the house: values that are parsed once, at the edge, and valid ever after.
+//!
+//! Nothing here does I/O, and nothing here knows another module of the crate.
+
+mod access;
+mod bytes;
+mod capacity_range;
+mod csi_name;
+mod device_number;
+mod dm;
+mod extents;
+mod fs_type;
+mod layout;
+mod lv_name;
+mod lvm_uuid;
+mod mount_options;
+mod parameters;
+mod parse;
+mod state;
+mod tags;
+mod topology;
+mod vg_name;
+mod volume_id;
+
+pub use access::{AccessMode, VolumeCapability, VolumeMode};
+pub use bytes::Bytes;
+pub use capacity_range::{CapacityRange, RangeError};
+pub use csi_name::CsiName;
+pub use device_number::DeviceNumber;
+pub use dm::{DmName, DmUuid};
+pub use extents::{ExtentSize, Extents, PeRange};
+pub use fs_type::{FsType, FsUuid};
+pub use layout::Layout;
+pub use lv_name::LvName;
+pub use lvm_uuid::{LvUuid, PvUuid, VgUuid};
+pub use mount_options::MountOptions;
+pub use parameters::{ClassParameters, PARAMETERS, Parameter};
+pub use parse::ParseError;
+pub use state::VolumeState;
+pub use tags::{Claim, GrowthTags, Owner, SCHEMA_VERSION, TagError, VolumeTags, state_change};
+pub use topology::{NODE_KEY, NodeName, Segment, VG_KEY_PREFIX};
+pub use vg_name::{VgName, VgPattern};
+pub use volume_id::VolumeId;

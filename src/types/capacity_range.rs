@@ -1,0 +1,99 @@
+use super::{Bytes, ExtentSize, Extents};
+
+/// The sizes that a caller would take: CSI's `CapacityRange`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CapacityRange {
+    /// The least that is asked for; zero where the caller does not care.
+    pub required: Bytes,
+    /// The most that is allowed.
+    pub limit: Option<Bytes>,
+}
+
+/// A range that no whole number of extents meets.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RangeError {
+    /// The caller's two numbers contradict each other.
+    #[error("the size asked for ({required}) is above the limit ({limit})")]
+    Contradiction {
+        /// What was asked for.
+        required: Bytes,
+        /// What was allowed.
+        limit: Bytes,
+    },
+    /// Rounding up to whole extents goes over the limit.
+    #[error(
+        "{required} is {rounded} in whole extents of {extent}, above the limit of {limit}: ask for a multiple of the extent size, or raise the limit"
+    )]
+    Rounded {
+        /// What was asked for.
+        required: Bytes,
+        /// What it comes to in whole extents.
+        rounded: Bytes,
+        /// The size of an extent.
+        extent: Bytes,
+        /// What was allowed.
+        limit: Bytes,
+    },
+}
+
+impl CapacityRange {
+    /// What a volume gets whose claim names no size (csi-sanity does that, Kubernetes never does).
+    pub const DEFAULT_SIZE: Bytes = Bytes::mib(1024);
+
+    /// The size to make, in whole extents: what is asked for, rounded up, at least `floor`.
+    /// Without a required size it is the default, or the limit where that is lower.
+    ///
+    /// # Errors
+    /// No whole number of extents lies in the range.
+    pub fn extents(&self, extent: ExtentSize, floor: Bytes) -> Result<Extents, RangeError> {
+        let limit = self.limit.unwrap_or(Bytes::new(u64::MAX));
+        if self.required > limit {
+            return Err(RangeError::Contradiction { required: self.required, limit });
+        }
+        let wanted = if self.required == Bytes::ZERO { Self::DEFAULT_SIZE.min(limit) } else { self.required };
+        let wanted = wanted.max(floor);
+        let extents = extent.round_up(wanted).max(Extents::new(1));
+        let rounded = extent.size_of(extents);
+        if rounded > limit {
+            return Err(RangeError::Rounded { required: wanted, rounded, extent: extent.bytes(), limit });
+        }
+        Ok(extents)
+    }
+
+    /// Whether a volume of `size` is what the caller asked for.
+    pub fn admits(&self, size: Bytes) -> bool {
+        size >= self.required && self.limit.is_none_or(|limit| size <= limit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn mib4() -> ExtentSize {
+        ExtentSize::new(Bytes::mib(4)).unwrap()
+    }
+
+    #[test]
+    fn sizes_are_rounded_up_to_extents_and_judged_rounded() {
+        let ask = |required, limit| {
+            CapacityRange { required: Bytes::new(required), limit }.extents(mib4(), Bytes::ZERO)
+        };
+        assert_eq!(ask(10_000_001, None), Ok(Extents::new(3)));
+        assert!(matches!(ask(10_000_001, Some(Bytes::new(10_000_002))), Err(RangeError::Rounded { .. })));
+        assert!(matches!(ask(2, Some(Bytes::new(1))), Err(RangeError::Contradiction { .. })));
+        assert_eq!(ask(0, None), Ok(Extents::new(256)));
+        assert_eq!(ask(0, Some(Bytes::mib(8))), Ok(Extents::new(2)));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_made_is_what_is_admitted(required in 0u64..1 << 50, extra in proptest::option::of(0u64..1 << 50)) {
+            let range = CapacityRange { required: Bytes::new(required), limit: extra.map(|e| Bytes::new(required + e)) };
+            if let Ok(extents) = range.extents(mib4(), Bytes::ZERO) {
+                prop_assert!(range.admits(mib4().size_of(extents)));
+            }
+        }
+    }
+}

@@ -1,0 +1,68 @@
+use std::fmt;
+use std::str::FromStr;
+
+use super::{LvName, LvUuid, ParseError, VgName, VgUuid};
+
+/// The longest name that device mapper takes, in bytes (DM_NAME_LEN less the closing zero).
+pub(super) const LONGEST_DM_NAME: usize = 127;
+
+/// The length of a name in a device-mapper name: LVM doubles hyphens there.
+pub(super) fn mangled_len(name: &str) -> usize {
+    name.len() + name.bytes().filter(|byte| *byte == b'-').count()
+}
+
+/// The name that LVM gives a logical volume in device mapper: `vg-lv`, with doubled hyphens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DmName(String);
+
+impl DmName {
+    /// The device-mapper name of `lv` in `vg`.
+    pub fn of(vg: &VgName, lv: &LvName) -> Self {
+        let double = |name: &str| name.replace('-', "--");
+        Self(format!("{}-{}", double(vg.as_str()), double(lv.as_str())))
+    }
+
+    /// The name, which is also the file's under `/dev/mapper`.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The identity of a device-mapper device that LVM made: `LVM-` and both UUIDs.
+/// Unlike a path or a number it never comes to mean another volume.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DmUuid(String);
+
+impl DmUuid {
+    /// The identity of the volume `lv` in the group `vg`.
+    pub fn of(vg: &VgUuid, lv: &LvUuid) -> Self {
+        Self(format!("LVM-{}{}", vg.compact(), lv.compact()))
+    }
+}
+
+impl FromStr for DmUuid {
+    type Err = ParseError;
+
+    /// Takes what sysfs shows; whatever stands there, it only has to be equal or not.
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        Ok(Self(text.trim_end().to_owned()))
+    }
+}
+
+impl fmt::Display for DmUuid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hyphens_are_doubled() {
+        let name = DmName::of(&"my-vg".parse().unwrap(), &"pvc-1".parse().unwrap());
+        assert_eq!(name.as_str(), "my--vg-pvc--1");
+        assert_eq!(name.as_str().len(), mangled_len("my-vg") + 1 + mangled_len("pvc-1"));
+    }
+}
