@@ -15,4 +15,6 @@
 //! | 6 | `server` | sockets and the layers around every call |
 //! | top | `cli`, `config`, `telemetry`, `app` | the command line, the configuration, the logs, the wiring |
 
+pub mod exec;
+pub mod lvm;
 pub mod types;

@@ -1,0 +1,19 @@
+//! The LVM engine: typed commands in, typed reports out, one writer per volume group.
+//!
+//! ```text
+//!   Groups ── knows every volume group, and finds new ones            (groups.rs, health.rs)
+//!     └─ Group ── one volume group: its view, its turns               (group.rs, turn.rs, view.rs)
+//!          └─ Backend, Engine ── the seam: what a machine does for it (backend.rs)
+//!               └─ local/ ── the real machine: shell, process, disks  (scripted.rs in tests)
+//! ```
+//!
+//! LVM's metadata is the only database. Decisions come from reported state; exit codes and messages
+//! only say that it is time to look. Nothing here knows what a volume is for.
+
+mod backend;
+mod command;
+mod report;
+
+pub use backend::{Backend, Engine, EngineError, Fingerprint};
+pub use command::Command;
+pub use report::{LvRow, PvRow, Reply, SegmentRow, VgRow};

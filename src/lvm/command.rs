@@ -1,0 +1,61 @@
+use crate::types::{Extents, LvName, PeRange};
+
+/// Everything that Quarry ever asks of LVM about one volume group. The group is named beside it.
+///
+/// Where an LV is named it is one LV, always: without a name `lvremove` would empty the group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    /// Reports the group itself: `vgs`.
+    Group,
+    /// Reports every LV of the group: `lvs`.
+    Volumes,
+    /// Reports one LV, and the group in the same row: `lvs`.
+    Volume(LvName),
+    /// Reports where one LV's extents lie: `lvs --segments`.
+    Segments(LvName),
+    /// Makes a linear LV with its tags, in one commit; nothing is wiped or zeroed: `lvcreate`.
+    Create {
+        /// Its name.
+        name: LvName,
+        /// Its size.
+        extents: Extents,
+        /// Its tags, all of them.
+        tags: Vec<String>,
+    },
+    /// Makes an LV larger: `lvextend`.
+    Extend {
+        /// Which one.
+        name: LvName,
+        /// How many extents it gets.
+        by: Extents,
+        /// The extents that it is to get; any free ones where this is empty.
+        from: Vec<PeRange>,
+    },
+    /// Exchanges one tag for another in one commit: `lvchange`.
+    Retag {
+        /// Which LV.
+        name: LvName,
+        /// The tag to take away.
+        remove: String,
+        /// The tag to add.
+        add: String,
+    },
+    /// Makes the LV's device: `lvchange -ay`.
+    Activate(LvName),
+    /// Loads the LV's table anew and resumes it: `lvchange --refresh`.
+    Refresh(LvName),
+    /// Removes the LV, and its device: `lvremove`.
+    Remove(LvName),
+}
+
+impl Command {
+    /// Whether it changes anything, so that it needs the group's writer turn.
+    pub const fn is_change(&self) -> bool {
+        !matches!(self, Self::Group | Self::Volumes | Self::Volume(_) | Self::Segments(_))
+    }
+
+    /// Whether it commits the group's metadata.
+    pub const fn commits(&self) -> bool {
+        matches!(self, Self::Create { .. } | Self::Extend { .. } | Self::Retag { .. } | Self::Remove(_))
+    }
+}
