@@ -18,3 +18,4 @@
 pub mod exec;
 pub mod lvm;
 pub mod types;
+pub mod volume;

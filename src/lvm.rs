@@ -12,8 +12,12 @@
 
 mod backend;
 mod command;
+mod error;
+mod health;
 mod report;
 
 pub use backend::{Backend, Engine, EngineError, Fingerprint};
 pub use command::Command;
+pub use error::GroupError;
+pub use health::{Health, Sighting, sightings};
 pub use report::{LvRow, PvRow, Reply, SegmentRow, VgRow};

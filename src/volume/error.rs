@@ -1,0 +1,236 @@
+use std::path::PathBuf;
+
+use crate::exec::ExecError;
+use crate::lvm::GroupError;
+use crate::types::{
+    Bytes, CsiName, LvName, ParseError, RangeError, VgName, VgUuid, VolumeId, VolumeMode, VolumeState,
+};
+
+/// Why something could not be done for a volume. The words are for the reader of `kubectl describe`:
+/// what was asked, what was found, what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum VolumeError {
+    /// The group was seen whole, and the volume is not in it.
+    #[error("volume {0} does not exist")]
+    NotFound(VolumeId),
+
+    /// The group is not there, so nothing can be said of its volumes.
+    #[error("volume group {0} is not on this machine now: connect its disks, or wait for them")]
+    VgUnseen(VgUuid),
+
+    /// No group may hold the new volume: nothing was started.
+    #[error("no volume can be made here: {0}")]
+    NoPlace(String),
+
+    /// The groups that may hold the new volume have no room for it: nothing was started.
+    #[error("volume group {vg} has no room for {wanted}: {}", Room { free: *.free, reserve: *.reserve, largest: *.largest })]
+    NoRoom {
+        /// The group with the most room.
+        vg: VgName,
+        /// What was asked for, in whole extents.
+        wanted: Bytes,
+        /// What is free there.
+        free: Bytes,
+        /// What is kept for growth.
+        reserve: Bytes,
+        /// The largest volume that could be made.
+        largest: Bytes,
+    },
+
+    /// The volume's group has no room for it to grow.
+    #[error(
+        "volume group {vg} has no room to grow the volume from {size} to {wanted}: {free} are free; ask for less, or add a disk to the group"
+    )]
+    NoRoomToGrow {
+        /// The group.
+        vg: VgName,
+        /// The volume's size.
+        size: Bytes,
+        /// What was asked for, in whole extents.
+        wanted: Bytes,
+        /// What is free there.
+        free: Bytes,
+    },
+
+    /// No size meets what was asked for.
+    #[error(transparent)]
+    Range(#[from] RangeError),
+
+    /// A volume of that name exists, and is not what was asked for.
+    #[error("a volume named {name} exists and differs: {difference}")]
+    Exists {
+        /// The name.
+        name: CsiName,
+        /// In what it differs.
+        difference: String,
+    },
+
+    /// Something of the kind runs for this volume already.
+    #[error("{what} is still running: asking again later joins it")]
+    Busy {
+        /// What runs.
+        what: String,
+    },
+
+    /// It is in use.
+    #[error("volume {id} is in use: {by}")]
+    InUse {
+        /// The volume.
+        id: VolumeId,
+        /// By what.
+        by: String,
+    },
+
+    /// The LV is somebody else's.
+    #[error("logical volume {vg}/{lv} was not made by Quarry, which leaves it alone")]
+    NotOurs {
+        /// Its group.
+        vg: VgName,
+        /// Its name.
+        lv: LvName,
+    },
+
+    /// The LV's tags cannot be understood.
+    #[error("logical volume {vg}/{lv} is left alone: {reason}")]
+    Unreadable {
+        /// Its group.
+        vg: VgName,
+        /// Its name.
+        lv: LvName,
+        /// What is wrong with its tags.
+        reason: String,
+    },
+
+    /// What is asked for does not fit the volume's state.
+    #[error("volume {id} is {state}: {reason}")]
+    State {
+        /// The volume.
+        id: VolumeId,
+        /// Its state.
+        state: VolumeState,
+        /// Why that does not do, and what would.
+        reason: String,
+    },
+
+    /// The volume is shown in another way than is asked for.
+    #[error("volume {id} is a {is}, and cannot be used as a {asked}")]
+    WrongMode {
+        /// The volume.
+        id: VolumeId,
+        /// What it is.
+        is: VolumeMode,
+        /// What it was to be.
+        asked: VolumeMode,
+    },
+
+    /// It is to be published, and is not staged.
+    #[error("volume {id} is not staged at {}: stage it first", .path.display())]
+    NotStaged {
+        /// The volume.
+        id: VolumeId,
+        /// Where it was to be staged.
+        path: PathBuf,
+    },
+
+    /// It is published or staged there in another way.
+    #[error("volume {id} is at {} already, and differently: {difference}", .path.display())]
+    Incompatible {
+        /// The volume.
+        id: VolumeId,
+        /// Where.
+        path: PathBuf,
+        /// In what it differs.
+        difference: String,
+    },
+
+    /// It may be published at one place only, and is published at another.
+    #[error("volume {id} may be used by one pod only, and is published at {}", .path.display())]
+    PublishedElsewhere {
+        /// The volume.
+        id: VolumeId,
+        /// Where it is published.
+        path: PathBuf,
+    },
+
+    /// Something else is mounted or lies at the path.
+    #[error("{} is taken by something that is not volume {id}: {found}", .path.display())]
+    TargetTaken {
+        /// The volume.
+        id: VolumeId,
+        /// The path.
+        path: PathBuf,
+        /// What is there.
+        found: String,
+    },
+
+    /// It is not at the path that was named.
+    #[error("volume {id} is not at {}", .path.display())]
+    NotAtPath {
+        /// The volume.
+        id: VolumeId,
+        /// The path.
+        path: PathBuf,
+    },
+
+    /// What the volume holds is not what it should hold: a person must look.
+    #[error("volume {id} holds something that must not be written to: {found}")]
+    Content {
+        /// The volume.
+        id: VolumeId,
+        /// What was found, and what to do.
+        found: String,
+    },
+
+    /// The driver is ending.
+    #[error("the driver is shutting down: ask again when it is back")]
+    ShuttingDown,
+
+    /// The group did not do what was asked.
+    #[error(transparent)]
+    Group(#[from] GroupError),
+
+    /// A program failed.
+    #[error(transparent)]
+    Exec(#[from] ExecError),
+
+    /// Something that was read makes no sense.
+    #[error(transparent)]
+    Parse(#[from] ParseError),
+
+    /// The host did not do what was asked.
+    #[error("{what}")]
+    Host {
+        /// What was tried.
+        what: String,
+        /// The reason.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+impl VolumeError {
+    /// The host did not do `what`.
+    pub fn host(
+        what: impl Into<String>,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        Self::Host { what: what.into(), source: source.into() }
+    }
+}
+
+/// The room in a group, in words that hold every number which explains a refusal.
+struct Room {
+    free: Bytes,
+    reserve: Bytes,
+    largest: Bytes,
+}
+
+impl std::fmt::Display for Room {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} are free", self.free)?;
+        if self.reserve > Bytes::ZERO {
+            write!(f, ", {} of them kept in reserve for growth", self.reserve)?;
+        }
+        write!(f, ", so that {} is the most that can be made", self.largest)
+    }
+}
