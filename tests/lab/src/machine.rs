@@ -1,0 +1,254 @@
+//! A machine: some disks, some memory, and one guest after another on them.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::kernel::{self, Hardware};
+use crate::running::{self, Running, Streams};
+use crate::scratch::Scratch;
+use crate::size::parse_size;
+use crate::supervisor::Charge;
+use crate::{Error, Job, inside, job};
+
+/// A machine that real LVM can be tried on. Its disks live as long as this value does.
+///
+/// It is described first, and started with one of the `boot` functions (in a test) or with [`Machine::start`].
+/// A mistake in the description is reported when it is started.
+#[derive(Debug)]
+pub struct Machine {
+    disks: Vec<Disk>,
+    memory: u64,
+    limit: Duration,
+    udev: bool,
+    shares: Vec<PathBuf>,
+    environment: Vec<(OsString, OsString)>,
+    mistake: Option<String>,
+    /// Tells the machines of one test apart; the host and the guests count alike.
+    pub(crate) number: usize,
+    pub(crate) boots: AtomicUsize,
+    home: Mutex<Option<Home>>,
+}
+
+#[derive(Debug, Clone)]
+enum Disk {
+    Empty(u64),
+    File(PathBuf),
+}
+
+/// What a machine has on the host once it has been started.
+#[derive(Debug)]
+struct Home {
+    scratch: Scratch,
+    disks: Vec<PathBuf>,
+    jobs: usize,
+}
+
+impl Default for Machine {
+    fn default() -> Machine {
+        Machine::new()
+    }
+}
+
+impl Machine {
+    /// A machine without disks, with 512 MiB of memory, no udev, and a limit of 5 minutes for each start.
+    pub fn new() -> Machine {
+        Machine {
+            disks: Vec::new(),
+            memory: 512 << 20,
+            limit: Duration::from_secs(300),
+            udev: false,
+            shares: Vec::new(),
+            environment: Vec::new(),
+            mistake: None,
+            number: inside::count_machine(),
+            boots: AtomicUsize::new(0),
+            home: Mutex::new(None),
+        }
+    }
+
+    /// Adds an empty disk of a size such as `"1G"`. It takes room on the host only where it is written to.
+    #[must_use]
+    pub fn disk(self, size: &str) -> Machine {
+        self.parsed(size, |machine, bytes| {
+            machine.disks.push(Disk::Empty(bytes))
+        })
+    }
+
+    /// Adds a disk whose content is an existing file on the host, which keeps what the guest writes.
+    #[must_use]
+    pub fn disk_file(mut self, file: impl Into<PathBuf>) -> Machine {
+        self.disks.push(Disk::File(file.into()));
+        self
+    }
+
+    /// Sets the size of the memory, such as `"512M"`.
+    #[must_use]
+    pub fn memory(self, size: &str) -> Machine {
+        self.parsed(size, |machine, bytes| machine.memory = bytes)
+    }
+
+    /// Sets how long one start of the machine may take, from power on to power off.
+    #[must_use]
+    pub fn limit(mut self, limit: Duration) -> Machine {
+        self.limit = limit;
+        self
+    }
+
+    /// Runs `systemd-udevd`, as a real host does. Without it `DM_DISABLE_UDEV=1` is set for the job.
+    #[must_use]
+    pub fn udev(mut self) -> Machine {
+        self.udev = true;
+        self
+    }
+
+    /// Lets the guest write into this folder of the host. Everything else that it writes is gone when it ends.
+    #[must_use]
+    pub fn share(mut self, folder: impl Into<PathBuf>) -> Machine {
+        self.shares.push(folder.into());
+        self
+    }
+
+    /// Sets an environment variable for all jobs on this machine.
+    #[must_use]
+    pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Machine {
+        self.environment.push((name.into(), value.into()));
+        self
+    }
+
+    fn parsed(mut self, size: &str, apply: impl FnOnce(&mut Machine, u64)) -> Machine {
+        match parse_size(size) {
+            Ok(bytes) => apply(&mut self, bytes),
+            Err(error) => self.mistake = Some(error.to_string()),
+        }
+        self
+    }
+
+    /// Starts a guest that runs `job` and then turns itself off.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Missing`] when this host lacks something that the lab needs, [`Error::Invalid`] when the machine's
+    /// description is wrong, [`Error::Io`] when the host has no room or no process to spare.
+    pub fn start(&self, job: Job, streams: Streams) -> Result<Running, Error> {
+        let kernel = kernel::find()?;
+        let binary = running::lab_binary()?;
+        let mut home = self.home()?;
+        let home = home
+            .as_mut()
+            .ok_or_else(|| Error::Invalid("the machine has no folder".into()))?;
+        let folder = home.next_job(&binary)?;
+        self.complete(job, home.disks.len())?.save(&folder)?;
+        let hardware = Hardware {
+            disks: home.disks.clone(),
+            memory: self.memory,
+        };
+        let charge = Charge {
+            kernel: [
+                vec![kernel.into_os_string()],
+                kernel::command_line(&hardware, &folder),
+            ]
+            .concat(),
+            job: folder,
+            owner: home.scratch.path().to_owned(),
+            limit: self.limit,
+        };
+        Running::start(&binary, charge, streams, hardware.disks.len())
+    }
+
+    /// Adds what the machine's description says to a job.
+    fn complete(&self, mut job: Job, disks: usize) -> Result<Job, Error> {
+        if job.arguments.is_empty() {
+            return Err(Error::Invalid("no command is given".into()));
+        }
+        let names = (0..disks).map(|number| format!("/dev/{}", kernel::disk_name(number)));
+        job = job
+            .env(inside::DISKS, names.collect::<Vec<_>>().join(":"))
+            .env(inside::FOLDER, job::GUEST_FOLDER);
+        if !self.udev {
+            job = job.env("DM_DISABLE_UDEV", "1");
+        }
+        job.environment.extend(self.environment.iter().cloned());
+        job.udev = self.udev;
+        for share in &self.shares {
+            job.shares
+                .push(fs::canonicalize(share).map_err(Error::at("share", share))?);
+        }
+        Ok(job)
+    }
+
+    /// The machine's place on the host, made at its first start.
+    fn home(&self) -> Result<MutexGuard<'_, Option<Home>>, Error> {
+        let mut home = self.home.lock().unwrap_or_else(PoisonError::into_inner);
+        if home.is_none() {
+            *home = Some(self.make_home()?);
+        }
+        Ok(home)
+    }
+
+    fn make_home(&self) -> Result<Home, Error> {
+        if let Some(mistake) = &self.mistake {
+            return Err(Error::Invalid(mistake.clone()));
+        }
+        if self.disks.len() > kernel::MOST_DISKS {
+            return Err(Error::Invalid(format!(
+                "a machine can have {} disks",
+                kernel::MOST_DISKS
+            )));
+        }
+        let scratch = Scratch::create()?;
+        let disks: Result<Vec<_>, _> = self
+            .disks
+            .iter()
+            .enumerate()
+            .map(|(number, disk)| disk.make(&scratch.path().join(format!("disk{number}"))))
+            .collect();
+        Ok(Home {
+            disks: disks?,
+            scratch,
+            jobs: 0,
+        })
+    }
+}
+
+impl Disk {
+    fn make(&self, path: &Path) -> Result<PathBuf, Error> {
+        match self {
+            Disk::Empty(size) => make_disk(path, *size)?,
+            Disk::File(file) => {
+                let file = fs::canonicalize(file).map_err(Error::at("use the disk", file))?;
+                symlink(&file, path).map_err(Error::at("link the disk", &file))?;
+            }
+        }
+        Ok(path.to_owned())
+    }
+}
+
+/// Makes the file behind an empty disk.
+pub(crate) fn make_disk(path: &Path, size: u64) -> Result<(), Error> {
+    File::create_new(path)
+        .and_then(|file| file.set_len(size))
+        .map_err(Error::at("make the disk", path))
+}
+
+impl Home {
+    /// Makes the folder of the next job.
+    fn next_job(&mut self, binary: &Path) -> Result<PathBuf, Error> {
+        let folder = self.scratch.path().join(format!("job{}", self.jobs));
+        self.jobs += 1;
+        for name in [
+            &folder,
+            &folder.join(job::EMPTY),
+            &folder.join(job::MESSAGES),
+        ] {
+            fs::create_dir(name).map_err(Error::at("make", name))?;
+        }
+        let link = folder.join(job::INIT);
+        symlink(binary, &link).map_err(Error::at("make", &link))?;
+        Ok(folder)
+    }
+}

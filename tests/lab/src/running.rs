@@ -1,0 +1,307 @@
+//! A guest that runs, seen from the host.
+
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use nix::sched::{CloneFlags, unshare};
+
+use crate::ending::Ending;
+use crate::machine::make_disk;
+use crate::size::parse_size;
+use crate::slots::Slot;
+use crate::supervisor::{CUT, Charge};
+use crate::{Error, job, kernel, mconsole, messages};
+
+/// Where the job's output goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Streams {
+    /// To the caller's own standard output and standard error, as it comes.
+    Inherit,
+    /// Into [`Finished::output`].
+    Capture,
+}
+
+/// What a job has written. Empty when the streams were inherited.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Output {
+    /// Standard output.
+    pub stdout: Vec<u8>,
+    /// Standard error.
+    pub stderr: Vec<u8>,
+}
+
+/// How a guest ended that did as it was told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// The job ended with this exit status; 128 and a signal's number when a signal ended it.
+    Exited(i32),
+    /// The power was cut, as the job or the host had asked.
+    PowerCut,
+}
+
+/// The result of a guest that did not fail.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finished {
+    /// How it ended.
+    pub end: End,
+    /// What the job wrote.
+    pub output: Output,
+}
+
+/// A guest that is running. Dropping it cuts its power.
+#[derive(Debug)]
+pub struct Running {
+    supervisor: Child,
+    /// The supervisor ends the guest and removes the machine's folder when this closes.
+    lifeline: Mutex<Option<ChildStdin>>,
+    stdout: Option<JoinHandle<Vec<u8>>>,
+    stderr: Option<JoinHandle<Vec<u8>>>,
+    job: PathBuf,
+    limit: Duration,
+    disks: AtomicUsize,
+    cut: AtomicBool,
+    ended: bool,
+    _slot: Slot,
+}
+
+impl Running {
+    pub(crate) fn start(
+        binary: &Path,
+        charge: Charge,
+        streams: Streams,
+        disks: usize,
+    ) -> Result<Running, Error> {
+        let slot = Slot::take()?;
+        let mut supervisor = spawn(command(binary, &charge, streams))?;
+        Ok(Running {
+            lifeline: Mutex::new(supervisor.stdin.take()),
+            stdout: supervisor.stdout.take().map(collect),
+            stderr: supervisor.stderr.take().map(collect),
+            supervisor,
+            job: charge.job,
+            limit: charge.limit,
+            disks: AtomicUsize::new(disks),
+            cut: AtomicBool::new(false),
+            ended: false,
+            _slot: slot,
+        })
+    }
+
+    /// Adds an empty disk of a size such as `"1G"`, and returns its path in the guest. The device appears there soon
+    /// after, as with any disk that is plugged in.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`] when `size` is none, [`Error::Io`] when the guest's kernel refuses the disk.
+    pub fn add_disk(&self, size: &str) -> Result<PathBuf, Error> {
+        let bytes = parse_size(size)?;
+        let number = self.disks.fetch_add(1, Ordering::Relaxed);
+        if number >= kernel::MOST_DISKS {
+            return Err(Error::Invalid(format!(
+                "a machine can have {} disks",
+                kernel::MOST_DISKS
+            )));
+        }
+        let name = kernel::disk_name(number);
+        let file = self.job.join(&name);
+        make_disk(&file, bytes)?;
+        self.ask_kernel(&format!("config {name}={}", file.display()))?;
+        Ok(Path::new("/dev").join(name))
+    }
+
+    /// Pulls a disk out of the guest, by its path there.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] when the guest's kernel refuses, which it does while the disk is open.
+    pub fn remove_disk(&self, disk: &Path) -> Result<(), Error> {
+        let name = disk.file_name().unwrap_or_default().to_string_lossy();
+        self.ask_kernel(&format!("remove {name}"))
+    }
+
+    fn ask_kernel(&self, command: &str) -> Result<(), Error> {
+        mconsole::ask(&kernel::control_socket(&self.job), command).map(drop)
+    }
+
+    /// Cuts the guest's power: what its kernel has not written to its disks is lost.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] when the guest has already ended.
+    pub fn cut_power(&self) -> Result<(), Error> {
+        let mut lifeline = self.lifeline.lock().unwrap_or_else(PoisonError::into_inner);
+        self.cut.store(true, Ordering::Relaxed);
+        match lifeline.as_mut() {
+            Some(lifeline) => lifeline
+                .write_all(&[CUT])
+                .map_err(Error::io("cut the guest's power")),
+            None => Ok(()),
+        }
+    }
+
+    /// The job's folder on the host.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.job
+    }
+
+    /// Whether [`Running::cut_power`] has been called.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.cut.load(Ordering::Relaxed)
+    }
+
+    /// Tells the guest's job `message`, a plain word; see [`crate::wait_for`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`] when `message` is not a plain word, [`Error::Io`] when it cannot be left.
+    pub fn tell(&self, message: &str) -> Result<(), Error> {
+        messages::leave(&self.job, message)
+    }
+
+    /// Waits until the guest's job has told `message`; see [`crate::tell`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`] when it has not within `patience`.
+    pub fn wait_for(&self, message: &str, patience: Duration) -> Result<(), Error> {
+        messages::wait_for(&self.job, message, patience)
+    }
+
+    /// Waits for the guest's end.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Died`] when the guest ended before its job did, [`Error::TimedOut`] when it did not end in time.
+    pub fn wait(mut self) -> Result<Finished, Error> {
+        let output = self.finish()?;
+        let ending = Ending::load(&self.job)?;
+        let kernel_log = || kernel_log(&self.job);
+        match ending {
+            Ending::Exited(status) => Ok(Finished {
+                end: End::Exited(status),
+                output,
+            }),
+            Ending::PowerCut => Ok(Finished {
+                end: End::PowerCut,
+                output,
+            }),
+            Ending::Died => Err(Error::Died {
+                kernel_log: kernel_log(),
+                output: Box::new(output),
+            }),
+            Ending::TimedOut => Err(Error::TimedOut {
+                limit: self.limit,
+                kernel_log: kernel_log(),
+                output: Box::new(output),
+            }),
+        }
+    }
+
+    /// Waits for the supervisor, which bounds the wait, and for the last of the output.
+    fn finish(&mut self) -> Result<Output, Error> {
+        self.ended = true;
+        self.supervisor
+            .wait()
+            .map_err(Error::io("wait for the guest"))?;
+        let join = |reader: Option<JoinHandle<Vec<u8>>>| {
+            reader
+                .and_then(|reader| reader.join().ok())
+                .unwrap_or_default()
+        };
+        Ok(Output {
+            stdout: join(self.stdout.take()),
+            stderr: join(self.stderr.take()),
+        })
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.ended {
+            // Not by closing the lifeline: that would take the machine's disks away too.
+            drop(self.cut_power());
+            drop(self.finish());
+        }
+    }
+}
+
+/// The supervisor's command line.
+fn command(binary: &Path, charge: &Charge, streams: Streams) -> Command {
+    let output = || match streams {
+        Streams::Inherit => Stdio::inherit(),
+        Streams::Capture => Stdio::piped(),
+    };
+    let mut command = Command::new(binary);
+    command
+        .arg("supervise")
+        .arg("--job")
+        .arg(&charge.job)
+        .arg("--owner")
+        .arg(&charge.owner)
+        .arg("--limit-ms")
+        .arg(charge.limit.as_millis().to_string())
+        .arg("--")
+        .args(&charge.kernel)
+        .stdin(Stdio::piped())
+        .stdout(output())
+        .stderr(output());
+    command
+}
+
+/// Starts the supervisor as the first process of a PID namespace, so that its guest cannot outlive it.
+///
+/// Without the right to make one (a container, say) the supervisor still ends its guest, unless it is killed itself.
+fn spawn(mut command: Command) -> Result<Child, Error> {
+    // Leaving the namespace concerns the later children of one thread only; this thread has just this one.
+    let spawning = thread::spawn(move || {
+        let _ = unshare(CloneFlags::CLONE_NEWPID);
+        command.spawn()
+    });
+    spawning
+        .join()
+        .unwrap_or_else(|_| Err(io::Error::other("its thread panicked")))
+        .map_err(Error::io("start the guest's supervisor"))
+}
+
+fn collect(mut from: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        drop(from.read_to_end(&mut bytes));
+        bytes
+    })
+}
+
+/// The end of the kernel's log: a panic's trace fits.
+fn kernel_log(job: &Path) -> String {
+    let log = std::fs::read(job.join(job::KERNEL_LOG)).unwrap_or_default();
+    let tail = log
+        .get(log.len().saturating_sub(4096)..)
+        .unwrap_or_default();
+    String::from_utf8_lossy(tail).into_owned()
+}
+
+/// The `lab` binary, which is supervisor and first process of every guest. Cargo puts it beside the folder of the test
+/// binaries.
+///
+/// # Errors
+///
+/// [`Error::Missing`] when it has not been built.
+pub(crate) fn lab_binary() -> Result<PathBuf, Error> {
+    let own = std::env::current_exe().map_err(Error::io("find the running program"))?;
+    if own.file_name().is_some_and(|name| name == "lab") {
+        return Ok(own);
+    }
+    let binary = own.ancestors().nth(2).unwrap_or(Path::new("/")).join("lab");
+    if binary.is_file() {
+        return Ok(binary);
+    }
+    Err(Error::Missing {
+        what: binary.display().to_string(),
+        fix: "`cargo build -p lab` builds it",
+    })
+}
