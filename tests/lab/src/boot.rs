@@ -53,11 +53,7 @@ impl Machine {
 
     #[track_caller]
     fn boot_step(&self, expected: Expected, host: impl FnOnce(&Running), closure: impl FnOnce()) {
-        let step = format!(
-            "{}.{}",
-            self.number,
-            self.boots.fetch_add(1, Ordering::Relaxed)
-        );
+        let step = format!("{}.{}", self.number, self.boots.fetch_add(1, Ordering::Relaxed));
         match inside::step() {
             None => {
                 if let Err(error) = self.boot_on_host(&step, expected, host) {
@@ -78,11 +74,7 @@ impl Machine {
         let running = self.start_again(step).map_err(|error| error.chain())?;
         let folder = running.folder().to_owned();
         host(&running);
-        let expected = if running.is_cut() {
-            Expected::PowerCut
-        } else {
-            expected
-        };
+        let expected = if running.is_cut() { Expected::PowerCut } else { expected };
         let finished = running.wait().map_err(|error| {
             if let Error::Died { output, .. } | Error::TimedOut { output, .. } = &error {
                 show(output);
@@ -95,20 +87,14 @@ impl Machine {
             (Expected::PowerCut, End::Exited(status)) => Err(format!(
                 "the power should have been cut, but the guest's test ended with status {status}"
             )),
-            (Expected::Success, End::PowerCut) => {
-                Err("the guest's power was cut without need".to_owned())
-            }
-            (Expected::Success, End::Exited(0))
-                if crate::messages::is_left(&folder, inside::PASSED) =>
-            {
+            (Expected::Success, End::PowerCut) => Err("the guest's power was cut without need".to_owned()),
+            (Expected::Success, End::Exited(0)) if crate::messages::is_left(&folder, inside::PASSED) => {
                 Ok(())
             }
-            (Expected::Success, End::Exited(0)) => {
-                Err("the guest did not run the test's closure".to_owned())
+            (Expected::Success, End::Exited(0)) => Err("the guest did not run the test's closure".to_owned()),
+            (Expected::Success, End::Exited(status)) => {
+                Err(format!("the test failed in its guest, with status {status}; see the output"))
             }
-            (Expected::Success, End::Exited(status)) => Err(format!(
-                "the test failed in its guest, with status {status}; see the output"
-            )),
         }
     }
 
@@ -119,24 +105,13 @@ impl Machine {
         let test = match thread.name() {
             Some(name) if name != "main" => name,
             _ => {
-                return Err(Error::Invalid(
-                    "`boot` must be called on the thread of a test".to_owned(),
-                ));
+                return Err(Error::Invalid("`boot` must be called on the thread of a test".to_owned()));
             }
         };
-        let flags = [
-            "--exact",
-            test,
-            "--nocapture",
-            "--include-ignored",
-            "--test-threads=1",
-            "--color=never",
-        ];
+        let flags =
+            ["--exact", test, "--nocapture", "--include-ignored", "--test-threads=1", "--color=never"];
         let arguments = std::iter::once(own.into_os_string()).chain(flags.map(Into::into));
-        self.start(
-            Job::new(arguments)?.env(inside::STEP, step),
-            Streams::Capture,
-        )
+        self.start(Job::new(arguments)?.env(inside::STEP, step), Streams::Capture)
     }
 }
 

@@ -87,17 +87,10 @@ fn run(options: Run) -> Result<ExitCode, Error> {
     if options.udev {
         machine = machine.udev();
     }
-    machine = options
-        .disk
-        .iter()
-        .fold(machine, |machine, size| machine.disk(size));
+    machine = options.disk.iter().fold(machine, |machine, size| machine.disk(size));
     machine = options.keep.into_iter().fold(machine, Machine::disk_file);
     machine = options.share.into_iter().fold(machine, Machine::share);
-    match machine
-        .start(Job::new(options.command)?, Streams::Inherit)?
-        .wait()?
-        .end
-    {
+    match machine.start(Job::new(options.command)?, Streams::Inherit)?.wait()?.end {
         End::Exited(status) => Ok(u8::try_from(status).map_or(ExitCode::FAILURE, ExitCode::from)),
         End::PowerCut => Err(Error::Invalid("the guest cut its own power".to_owned())),
     }

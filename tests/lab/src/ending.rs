@@ -27,10 +27,8 @@ impl Ending {
 
     pub(crate) fn load(folder: &Path) -> Result<Ending, Error> {
         let path = folder.join(job::ENDING);
-        let word =
-            fs::read_to_string(&path).map_err(Error::at("read how the guest ended from", &path))?;
-        Ending::from_word(&word)
-            .ok_or_else(|| Error::Invalid(format!("a guest cannot end as {word:?}")))
+        let word = fs::read_to_string(&path).map_err(Error::at("read how the guest ended from", &path))?;
+        Ending::from_word(&word).ok_or_else(|| Error::Invalid(format!("a guest cannot end as {word:?}")))
     }
 
     fn to_word(self) -> String {
@@ -58,13 +56,9 @@ mod tests {
 
     #[test]
     fn every_ending_has_its_word() {
-        for ending in [
-            Ending::Exited(0),
-            Ending::Exited(137),
-            Ending::PowerCut,
-            Ending::TimedOut,
-            Ending::Died,
-        ] {
+        for ending in
+            [Ending::Exited(0), Ending::Exited(137), Ending::PowerCut, Ending::TimedOut, Ending::Died]
+        {
             assert_eq!(Ending::from_word(&ending.to_word()), Some(ending));
         }
         assert_eq!(Ending::from_word("hm"), None);

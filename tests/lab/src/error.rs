@@ -41,9 +41,7 @@ pub enum Error {
         output: Box<Output>,
     },
     /// The job did not end in time and the guest was killed.
-    #[error(
-        "the guest was killed at its time limit of {limit:?}; its kernel's last words:\n{kernel_log}"
-    )]
+    #[error("the guest was killed at its time limit of {limit:?}; its kernel's last words:\n{kernel_log}")]
     TimedOut {
         /// The limit that ran out.
         limit: Duration,

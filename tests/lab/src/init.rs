@@ -16,22 +16,14 @@ use crate::{Error, Job, job};
 
 /// The job's folder, if this process is the first one of a guest.
 pub fn called_for() -> Option<OsString> {
-    if std::process::id() == 1 {
-        std::env::var_os(JOB_VARIABLE)
-    } else {
-        None
-    }
+    if std::process::id() == 1 { std::env::var_os(JOB_VARIABLE) } else { None }
 }
 
 /// Does all that a guest is there for. Returns only when the machine cannot be turned off.
 pub fn main(folder: &Path) {
     if let Err(error) = serve(folder) {
         // Standard error is the kernel's log here. The host sees that no exit status was left.
-        drop(writeln!(
-            io::stderr().lock(),
-            "the guest's first process: {}",
-            error.chain()
-        ));
+        drop(writeln!(io::stderr().lock(), "the guest's first process: {}", error.chain()));
     }
     power::turn_off();
 }

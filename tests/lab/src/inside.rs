@@ -45,17 +45,13 @@ pub fn is_guest() -> bool {
 /// The paths of the machine's disks, in the order in which they were added. Empty outside a job.
 pub fn disks() -> Vec<PathBuf> {
     let disks = std::env::var(DISKS).unwrap_or_default();
-    disks
-        .split(':')
-        .filter(|disk| !disk.is_empty())
-        .map(PathBuf::from)
-        .collect()
+    disks.split(':').filter(|disk| !disk.is_empty()).map(PathBuf::from).collect()
 }
 
 /// The job's folder.
 fn folder() -> Result<PathBuf, Error> {
-    let folder = std::env::var_os(FOLDER)
-        .ok_or_else(|| Error::Invalid("this is no job of a guest".to_owned()))?;
+    let folder =
+        std::env::var_os(FOLDER).ok_or_else(|| Error::Invalid("this is no job of a guest".to_owned()))?;
     Ok(PathBuf::from(folder))
 }
 

@@ -97,10 +97,7 @@ impl Job {
             add("argument", argument.as_bytes());
         }
         for (name, value) in &self.environment {
-            add(
-                "environment",
-                &[name.as_bytes(), b"=", value.as_bytes()].concat(),
-            );
+            add("environment", &[name.as_bytes(), b"=", value.as_bytes()].concat());
         }
         text
     }
@@ -144,13 +141,7 @@ mod tests {
     #[test]
     fn a_job_survives_the_way_into_the_guest() {
         let job = Job {
-            arguments: vec![
-                "sh".into(),
-                "-c".into(),
-                "a:b=c\nd".into(),
-                "".into(),
-                owned(b"\xff\xfe"),
-            ],
+            arguments: vec!["sh".into(), "-c".into(), "a:b=c\nd".into(), "".into(), owned(b"\xff\xfe")],
             environment: vec![("A".into(), "x=y:z".into()), ("EMPTY".into(), "".into())],
             directory: "/some where".into(),
             udev: true,

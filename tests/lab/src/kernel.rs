@@ -34,18 +34,11 @@ pub(crate) struct Hardware {
 pub(crate) fn find() -> Result<PathBuf, Error> {
     let kernel = program("linux.uml")?;
     program("modprobe")?;
-    if Path::new(MODULES).is_dir() {
-        Ok(kernel)
-    } else {
-        Err(missing(MODULES))
-    }
+    if Path::new(MODULES).is_dir() { Ok(kernel) } else { Err(missing(MODULES)) }
 }
 
 fn missing(what: &str) -> Error {
-    Error::Missing {
-        what: what.to_owned(),
-        fix: "`make setup` installs it",
-    }
+    Error::Missing { what: what.to_owned(), fix: "`make setup` installs it" }
 }
 
 fn program(name: &str) -> Result<PathBuf, Error> {
@@ -59,16 +52,10 @@ fn program(name: &str) -> Result<PathBuf, Error> {
 
 /// The kernel's command line, without the consoles, which the supervisor adds.
 pub(crate) fn command_line(hardware: &Hardware, job: &Path) -> Vec<OsString> {
-    let mut line: Vec<OsString> = [
-        "root=/dev/root",
-        "rootfstype=hostfs",
-        "rootflags=/",
-        "ro",
-        "quiet",
-        "con=null",
-    ]
-    .map(OsString::from)
-    .to_vec();
+    let mut line: Vec<OsString> =
+        ["root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", "quiet", "con=null"]
+            .map(OsString::from)
+            .to_vec();
     line.push(format!("mem={}K", hardware.memory / 1024).into());
     line.push(format!("umid={NAME}").into());
     line.push(setting("uml_dir", job));

@@ -74,9 +74,7 @@ impl Machine {
     /// Adds an empty disk of a size such as `"1G"`. It takes room on the host only where it is written to.
     #[must_use]
     pub fn disk(self, size: &str) -> Machine {
-        self.parsed(size, |machine, bytes| {
-            machine.disks.push(Disk::Empty(bytes))
-        })
+        self.parsed(size, |machine, bytes| machine.disks.push(Disk::Empty(bytes)))
     }
 
     /// Adds a disk whose content is an existing file on the host, which keeps what the guest writes.
@@ -138,21 +136,12 @@ impl Machine {
         let kernel = kernel::find()?;
         let binary = running::lab_binary()?;
         let mut home = self.home()?;
-        let home = home
-            .as_mut()
-            .ok_or_else(|| Error::Invalid("the machine has no folder".into()))?;
+        let home = home.as_mut().ok_or_else(|| Error::Invalid("the machine has no folder".into()))?;
         let folder = home.next_job(&binary)?;
         self.complete(job, home.disks.len())?.save(&folder)?;
-        let hardware = Hardware {
-            disks: home.disks.clone(),
-            memory: self.memory,
-        };
+        let hardware = Hardware { disks: home.disks.clone(), memory: self.memory };
         let charge = Charge {
-            kernel: [
-                vec![kernel.into_os_string()],
-                kernel::command_line(&hardware, &folder),
-            ]
-            .concat(),
+            kernel: [vec![kernel.into_os_string()], kernel::command_line(&hardware, &folder)].concat(),
             job: folder,
             owner: home.scratch.path().to_owned(),
             limit: self.limit,
@@ -175,8 +164,7 @@ impl Machine {
         job.environment.extend(self.environment.iter().cloned());
         job.udev = self.udev;
         for share in &self.shares {
-            job.shares
-                .push(fs::canonicalize(share).map_err(Error::at("share", share))?);
+            job.shares.push(fs::canonicalize(share).map_err(Error::at("share", share))?);
         }
         Ok(job)
     }
@@ -195,10 +183,7 @@ impl Machine {
             return Err(Error::Invalid(mistake.clone()));
         }
         if self.disks.len() > kernel::MOST_DISKS {
-            return Err(Error::Invalid(format!(
-                "a machine can have {} disks",
-                kernel::MOST_DISKS
-            )));
+            return Err(Error::Invalid(format!("a machine can have {} disks", kernel::MOST_DISKS)));
         }
         let scratch = Scratch::create()?;
         let disks: Result<Vec<_>, _> = self
@@ -207,11 +192,7 @@ impl Machine {
             .enumerate()
             .map(|(number, disk)| disk.make(&scratch.path().join(format!("disk{number}"))))
             .collect();
-        Ok(Home {
-            disks: disks?,
-            scratch,
-            jobs: 0,
-        })
+        Ok(Home { disks: disks?, scratch, jobs: 0 })
     }
 }
 
@@ -230,9 +211,7 @@ impl Disk {
 
 /// Makes the file behind an empty disk.
 pub(crate) fn make_disk(path: &Path, size: u64) -> Result<(), Error> {
-    File::create_new(path)
-        .and_then(|file| file.set_len(size))
-        .map_err(Error::at("make the disk", path))
+    File::create_new(path).and_then(|file| file.set_len(size)).map_err(Error::at("make the disk", path))
 }
 
 impl Home {
@@ -240,11 +219,7 @@ impl Home {
     fn next_job(&mut self, binary: &Path) -> Result<PathBuf, Error> {
         let folder = self.scratch.path().join(format!("job{}", self.jobs));
         self.jobs += 1;
-        for name in [
-            &folder,
-            &folder.join(job::EMPTY),
-            &folder.join(job::MESSAGES),
-        ] {
+        for name in [&folder, &folder.join(job::EMPTY), &folder.join(job::MESSAGES)] {
             fs::create_dir(name).map_err(Error::at("make", name))?;
         }
         let link = folder.join(job::INIT);

@@ -46,10 +46,7 @@ fn request(command: &str) -> io::Result<Vec<u8>> {
     if command.len() >= TEXT {
         return Err(io::Error::other("the command is too long"));
     }
-    let mut bytes: Vec<u8> = [MAGIC, VERSION, length]
-        .into_iter()
-        .flat_map(u32::to_ne_bytes)
-        .collect();
+    let mut bytes: Vec<u8> = [MAGIC, VERSION, length].into_iter().flat_map(u32::to_ne_bytes).collect();
     bytes.extend_from_slice(command.as_bytes());
     bytes.resize(HEADER + TEXT, 0);
     Ok(bytes)
@@ -65,8 +62,7 @@ fn receive(channel: &UnixDatagram) -> io::Result<String> {
         let length = usize::try_from(word(&answer, 8)).map_err(io::Error::other)?;
         let end = received.min(HEADER.saturating_add(length));
         text.push_str(
-            String::from_utf8_lossy(answer.get(HEADER..end).unwrap_or_default())
-                .trim_end_matches('\0'),
+            String::from_utf8_lossy(answer.get(HEADER..end).unwrap_or_default()).trim_end_matches('\0'),
         );
         match (more, failed) {
             (true, _) => {}
@@ -77,8 +73,5 @@ fn receive(channel: &UnixDatagram) -> io::Result<String> {
 }
 
 fn word(bytes: &[u8], at: usize) -> u32 {
-    bytes
-        .get(at..at + 4)
-        .and_then(|word| word.try_into().ok())
-        .map_or(0, u32::from_ne_bytes)
+    bytes.get(at..at + 4).and_then(|word| word.try_into().ok()).map_or(0, u32::from_ne_bytes)
 }

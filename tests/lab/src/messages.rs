@@ -13,9 +13,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// Leaves a message for the other side.
 pub(crate) fn leave(folder: &Path, message: &str) -> Result<(), Error> {
     let path = path(folder, message)?;
-    File::create(&path)
-        .map(drop)
-        .map_err(Error::at("leave the message", &path))
+    File::create(&path).map(drop).map_err(Error::at("leave the message", &path))
 }
 
 /// Waits until the other side has left a message.
@@ -24,9 +22,7 @@ pub(crate) fn wait_for(folder: &Path, message: &str, patience: Duration) -> Resu
     let deadline = Instant::now() + patience;
     while !path.exists() {
         if Instant::now() > deadline {
-            return Err(Error::Invalid(format!(
-                "nobody told {message:?} within {patience:?}"
-            )));
+            return Err(Error::Invalid(format!("nobody told {message:?} within {patience:?}")));
         }
         thread::sleep(PAUSE);
     }

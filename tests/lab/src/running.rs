@@ -102,10 +102,7 @@ impl Running {
         let bytes = parse_size(size)?;
         let number = self.disks.fetch_add(1, Ordering::Relaxed);
         if number >= kernel::MOST_DISKS {
-            return Err(Error::Invalid(format!(
-                "a machine can have {} disks",
-                kernel::MOST_DISKS
-            )));
+            return Err(Error::Invalid(format!("a machine can have {} disks", kernel::MOST_DISKS)));
         }
         let name = kernel::disk_name(number);
         let file = self.job.join(&name);
@@ -137,9 +134,7 @@ impl Running {
         let mut lifeline = self.lifeline.lock().unwrap_or_else(PoisonError::into_inner);
         self.cut.store(true, Ordering::Relaxed);
         match lifeline.as_mut() {
-            Some(lifeline) => lifeline
-                .write_all(&[CUT])
-                .map_err(Error::io("cut the guest's power")),
+            Some(lifeline) => lifeline.write_all(&[CUT]).map_err(Error::io("cut the guest's power")),
             None => Ok(()),
         }
     }
@@ -182,41 +177,23 @@ impl Running {
         let ending = Ending::load(&self.job)?;
         let kernel_log = || kernel_log(&self.job);
         match ending {
-            Ending::Exited(status) => Ok(Finished {
-                end: End::Exited(status),
-                output,
-            }),
-            Ending::PowerCut => Ok(Finished {
-                end: End::PowerCut,
-                output,
-            }),
-            Ending::Died => Err(Error::Died {
-                kernel_log: kernel_log(),
-                output: Box::new(output),
-            }),
-            Ending::TimedOut => Err(Error::TimedOut {
-                limit: self.limit,
-                kernel_log: kernel_log(),
-                output: Box::new(output),
-            }),
+            Ending::Exited(status) => Ok(Finished { end: End::Exited(status), output }),
+            Ending::PowerCut => Ok(Finished { end: End::PowerCut, output }),
+            Ending::Died => Err(Error::Died { kernel_log: kernel_log(), output: Box::new(output) }),
+            Ending::TimedOut => {
+                Err(Error::TimedOut { limit: self.limit, kernel_log: kernel_log(), output: Box::new(output) })
+            }
         }
     }
 
     /// Waits for the supervisor, which bounds the wait, and for the last of the output.
     fn finish(&mut self) -> Result<Output, Error> {
         self.ended = true;
-        self.supervisor
-            .wait()
-            .map_err(Error::io("wait for the guest"))?;
+        self.supervisor.wait().map_err(Error::io("wait for the guest"))?;
         let join = |reader: Option<JoinHandle<Vec<u8>>>| {
-            reader
-                .and_then(|reader| reader.join().ok())
-                .unwrap_or_default()
+            reader.and_then(|reader| reader.join().ok()).unwrap_or_default()
         };
-        Ok(Output {
-            stdout: join(self.stdout.take()),
-            stderr: join(self.stderr.take()),
-        })
+        Ok(Output { stdout: join(self.stdout.take()), stderr: join(self.stderr.take()) })
     }
 }
 
@@ -279,9 +256,7 @@ fn collect(mut from: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
 /// The end of the kernel's log: a panic's trace fits.
 fn kernel_log(job: &Path) -> String {
     let log = std::fs::read(job.join(job::KERNEL_LOG)).unwrap_or_default();
-    let tail = log
-        .get(log.len().saturating_sub(4096)..)
-        .unwrap_or_default();
+    let tail = log.get(log.len().saturating_sub(4096)..).unwrap_or_default();
     String::from_utf8_lossy(tail).into_owned()
 }
 
@@ -300,8 +275,5 @@ pub(crate) fn lab_binary() -> Result<PathBuf, Error> {
     if binary.is_file() {
         return Ok(binary);
     }
-    Err(Error::Missing {
-        what: binary.display().to_string(),
-        fix: "`cargo build -p lab` builds it",
-    })
+    Err(Error::Missing { what: binary.display().to_string(), fix: "`cargo build -p lab` builds it" })
 }

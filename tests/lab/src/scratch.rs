@@ -33,10 +33,7 @@ impl Scratch {
             .tempdir_in(&root)
             .map_err(Error::at("make a folder in", &root))?;
         let lock = lock(&folder.path().join(LOCK))?;
-        Ok(Scratch {
-            folder,
-            _lock: lock,
-        })
+        Ok(Scratch { folder, _lock: lock })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -70,9 +67,7 @@ pub(crate) fn root() -> Result<PathBuf, Error> {
         )));
     }
     match fs::DirBuilder::new().mode(0o700).create(&root) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-            Err(Error::at("make", &root)(error))
-        }
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(Error::at("make", &root)(error)),
         _ => Ok(root),
     }
 }
@@ -84,10 +79,7 @@ fn lock(path: &Path) -> Result<File, Error> {
 }
 
 fn sweep(root: &Path) -> Result<(), Error> {
-    for entry in fs::read_dir(root)
-        .map_err(Error::at("read", root))?
-        .flatten()
-    {
+    for entry in fs::read_dir(root).map_err(Error::at("read", root))?.flatten() {
         let path = entry.path();
         if path.is_dir() && is_abandoned(&path) {
             remove(&path)?;
@@ -104,9 +96,7 @@ fn is_abandoned(folder: &Path) -> bool {
 /// Removes a folder; one that somebody else has removed meanwhile is fine.
 pub(crate) fn remove(folder: &Path) -> Result<(), Error> {
     match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(Error::at("remove", folder)(error))
-        }
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::at("remove", folder)(error)),
         _ => Ok(()),
     }
 }

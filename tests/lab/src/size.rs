@@ -56,10 +56,7 @@ mod tests {
 
     #[test]
     fn durations_need_a_unit() {
-        assert_eq!(
-            parse_duration("500ms").ok(),
-            Some(Duration::from_millis(500))
-        );
+        assert_eq!(parse_duration("500ms").ok(), Some(Duration::from_millis(500)));
         assert_eq!(parse_duration("30s").ok(), Some(Duration::from_secs(30)));
         assert_eq!(parse_duration("10m").ok(), Some(Duration::from_secs(600)));
         for wrong in ["", "10", "s", "1.5s", "-1s"] {

@@ -28,11 +28,7 @@ impl Slot {
     ///
     /// [`Error::Invalid`] when no other guest has ended for half an hour.
     pub(crate) fn take() -> Result<Slot, Error> {
-        let most = std::env::var(VARIABLE)
-            .ok()
-            .and_then(|text| text.parse().ok())
-            .unwrap_or(DEFAULT)
-            .max(1);
+        let most = std::env::var(VARIABLE).ok().and_then(|text| text.parse().ok()).unwrap_or(DEFAULT).max(1);
         let taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut taken, waited) = FREED
             .wait_timeout_while(taken, PATIENCE, |taken| *taken >= most)

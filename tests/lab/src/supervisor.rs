@@ -60,12 +60,8 @@ pub fn run(charge: &Charge) -> Result<(), Error> {
     let guest = start(charge, [&stdout_end, &stderr_end, &signal_end])?;
     drop((stdout_end, stderr_end, signal_end));
 
-    let group = Pid::from_raw(
-        guest
-            .id()
-            .try_into()
-            .map_err(|_| Error::Invalid("no such process number".into()))?,
-    );
+    let group =
+        Pid::from_raw(guest.id().try_into().map_err(|_| Error::Invalid("no such process number".into()))?);
     let copies = [copy(stdout, io::stdout()), copy(stderr, io::stderr())];
     let (sender, events) = mpsc::channel();
     watch(guest, signal, &sender);
@@ -94,10 +90,8 @@ fn start(charge: &Charge, [stdout, stderr, signal]: [&PipeWriter; 3]) -> Result<
     let log_path = charge.job.join(job::KERNEL_LOG);
     let log = log_file(&log_path)?;
     let log_too = log.try_clone().map_err(Error::at("open", &log_path))?;
-    let (kernel, arguments) = charge
-        .kernel
-        .split_first()
-        .ok_or_else(|| Error::Invalid("no kernel is named".into()))?;
+    let (kernel, arguments) =
+        charge.kernel.split_first().ok_or_else(|| Error::Invalid("no kernel is named".into()))?;
     Command::new(kernel)
         .args(arguments)
         .arg("con0=null,fd:1")
@@ -119,11 +113,7 @@ fn start(charge: &Charge, [stdout, stderr, signal]: [&PipeWriter; 3]) -> Result<
 }
 
 fn log_file(path: &Path) -> Result<File, Error> {
-    OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(path)
-        .map_err(Error::at("open", path))
+    OpenOptions::new().create(true).append(true).open(path).map_err(Error::at("open", path))
 }
 
 /// Passes everything on until the guest has closed its end. A reader that has gone away does not stop the guest.
@@ -131,10 +121,7 @@ fn copy(mut from: PipeReader, mut to: impl Write + Send + 'static) -> thread::Jo
     thread::spawn(move || {
         let mut buffer = [0; 16 * 1024];
         while let Ok(length @ 1..) = from.read(&mut buffer) {
-            drop(
-                to.write_all(buffer.get(..length).unwrap_or_default())
-                    .and_then(|()| to.flush()),
-            );
+            drop(to.write_all(buffer.get(..length).unwrap_or_default()).and_then(|()| to.flush()));
         }
     })
 }

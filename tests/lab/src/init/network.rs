@@ -18,25 +18,12 @@ const ERROR: std::ops::Range<usize> = 16..20;
 
 /// Sets the interface up, and waits for the kernel's word that it is.
 pub(super) fn bring_up_loopback() -> io::Result<()> {
-    let channel = socket(
-        AddressFamily::Netlink,
-        SockType::Raw,
-        SockFlag::SOCK_CLOEXEC,
-        SockProtocol::NetlinkRoute,
-    )?;
-    sendto(
-        channel.as_raw_fd(),
-        &request(),
-        &NetlinkAddr::new(0, 0),
-        MsgFlags::empty(),
-    )?;
+    let channel =
+        socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, SockProtocol::NetlinkRoute)?;
+    sendto(channel.as_raw_fd(), &request(), &NetlinkAddr::new(0, 0), MsgFlags::empty())?;
     let mut answer = [0; 4096];
     let length = recv(channel.as_raw_fd(), &mut answer, MsgFlags::empty())?;
-    match answer
-        .get(..length)
-        .and_then(|answer| answer.get(ERROR)?.try_into().ok())
-        .map(i32::from_ne_bytes)
-    {
+    match answer.get(..length).and_then(|answer| answer.get(ERROR)?.try_into().ok()).map(i32::from_ne_bytes) {
         Some(0) => Ok(()),
         Some(error) => Err(io::Error::from_raw_os_error(-error)),
         None => Err(io::Error::other("the kernel's answer is too short")),

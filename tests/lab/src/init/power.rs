@@ -39,9 +39,6 @@ mod tests {
                      30 22 254:0 / /mnt rw shared:1 - ext4 /dev/mapper/vg-a rw\n\
                      31 30 254:1 / /mnt/b\\040c rw - xfs /dev/mapper/vg-b rw\n\
                      32 22 0:5 / /dev rw - devtmpfs devtmpfs rw\n";
-        assert_eq!(
-            places_of_disks(table),
-            ["/mnt/b c", "/mnt"].map(PathBuf::from)
-        );
+        assert_eq!(places_of_disks(table), ["/mnt/b c", "/mnt"].map(PathBuf::from));
     }
 }

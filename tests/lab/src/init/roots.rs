@@ -22,10 +22,7 @@ pub(super) fn enter(folder: &Path, shares: &[PathBuf]) -> Result<(), Error> {
     for name in ["root", "upper", "work"] {
         make_dir(&memory.join(name))?;
     }
-    let layers = format!(
-        "lowerdir=/,upperdir={0}/upper,workdir={0}/work",
-        memory.display()
-    );
+    let layers = format!("lowerdir=/,upperdir={0}/upper,workdir={0}/work", memory.display());
     attach("overlay", &root, &layers)?;
     attach_kernel_files(&root)?;
     attach_host_folders(&root, folder, shares)?;
@@ -38,10 +35,7 @@ fn load_overlay(memory: &Path) -> Result<(), Error> {
     make_dir(&library)?;
     let link = library.join("modules");
     symlink(MODULES, &link).map_err(Error::at("make", &link))?;
-    run(Command::new("/sbin/modprobe")
-        .arg("-d")
-        .arg(memory.join("modules"))
-        .arg("overlay"))
+    run(Command::new("/sbin/modprobe").arg("-d").arg(memory.join("modules")).arg("overlay"))
 }
 
 /// The file systems that every Linux system has, in the places where it has them.
@@ -67,39 +61,25 @@ fn attach_kernel_files(root: &Path) -> Result<(), Error> {
 
 /// Puts the kernel's modules where modprobe looks for them.
 fn bind_modules(root: &Path) -> Result<(), Error> {
-    let release = fs::read_to_string("/proc/sys/kernel/osrelease")
-        .map_err(Error::io("read the kernel's release"))?;
+    let release =
+        fs::read_to_string("/proc/sys/kernel/osrelease").map_err(Error::io("read the kernel's release"))?;
     let from = Path::new(MODULES).join(release.trim());
     let to = root.join("lib/modules").join(release.trim());
     make_dir(&to)?;
-    mount(
-        Some(&from),
-        &to,
-        None::<&str>,
-        MsFlags::MS_BIND,
-        None::<&str>,
-    )
-    .map_err(|errno| Error::at("bind the modules to", &to)(errno.into()))
+    mount(Some(&from), &to, None::<&str>, MsFlags::MS_BIND, None::<&str>)
+        .map_err(|errno| Error::at("bind the modules to", &to)(errno.into()))
 }
 
 /// The folders of the host that the guest may write into.
 fn attach_host_folders(root: &Path, folder: &Path, shares: &[PathBuf]) -> Result<(), Error> {
     attach_host_folder(folder, &beneath(root, Path::new(job::GUEST_FOLDER)))?;
-    shares
-        .iter()
-        .try_for_each(|share| attach_host_folder(share, &beneath(root, share)))
+    shares.iter().try_for_each(|share| attach_host_folder(share, &beneath(root, share)))
 }
 
 fn attach_host_folder(folder: &Path, place: &Path) -> Result<(), Error> {
     make_dir(place)?;
-    mount(
-        Some("host"),
-        place,
-        Some("hostfs"),
-        MsFlags::empty(),
-        Some(folder),
-    )
-    .map_err(|errno| Error::at("mount the host's folder at", place)(errno.into()))
+    mount(Some("host"), place, Some("hostfs"), MsFlags::empty(), Some(folder))
+        .map_err(|errno| Error::at("mount the host's folder at", place)(errno.into()))
 }
 
 /// The place of an absolute path below another root.
@@ -118,14 +98,8 @@ fn change_root(root: &Path) -> Result<(), Error> {
 }
 
 fn attach(kind: &str, place: &Path, options: &str) -> Result<(), Error> {
-    mount(
-        Some(kind),
-        place,
-        Some(kind),
-        MsFlags::empty(),
-        Some(options),
-    )
-    .map_err(|errno| Error::at(&format!("mount {kind} at"), place)(errno.into()))
+    mount(Some(kind), place, Some(kind), MsFlags::empty(), Some(options))
+        .map_err(|errno| Error::at(&format!("mount {kind} at"), place)(errno.into()))
 }
 
 fn make_dir(path: &Path) -> Result<(), Error> {
@@ -135,12 +109,6 @@ fn make_dir(path: &Path) -> Result<(), Error> {
 /// Runs a program that has to succeed.
 pub(super) fn run(command: &mut Command) -> Result<(), Error> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let status = command
-        .status()
-        .map_err(Error::io(format!("start {name}")))?;
-    if status.success() {
-        Ok(())
-    } else {
-        Err(Error::Invalid(format!("{name} failed: {status}")))
-    }
+    let status = command.status().map_err(Error::io(format!("start {name}")))?;
+    if status.success() { Ok(()) } else { Err(Error::Invalid(format!("{name} failed: {status}"))) }
 }

@@ -26,9 +26,7 @@ pub(super) fn run(job: &Job) -> Result<i32, Error> {
         Err(error) => {
             let name = job.arguments.first().cloned().unwrap_or_default();
             let text = format!("cannot start {}: {error}\n", name.to_string_lossy());
-            stderr
-                .write_all(text.as_bytes())
-                .map_err(Error::io("write to the console"))?;
+            stderr.write_all(text.as_bytes()).map_err(Error::io("write to the console"))?;
             return Ok(NOT_STARTED);
         }
     };
@@ -46,10 +44,7 @@ pub(super) fn run(job: &Job) -> Result<i32, Error> {
 }
 
 fn start(job: &Job) -> io::Result<Child> {
-    let (program, arguments) = job
-        .arguments
-        .split_first()
-        .ok_or(io::ErrorKind::InvalidInput)?;
+    let (program, arguments) = job.arguments.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     Command::new(program)
         .args(arguments)
         .env_clear()
@@ -63,10 +58,7 @@ fn start(job: &Job) -> io::Result<Child> {
 
 /// Opens a console that passes every byte on as it is.
 fn console(path: &str) -> Result<File, Error> {
-    let file = OpenOptions::new()
-        .write(true)
-        .open(path)
-        .map_err(Error::io(format!("open {path}")))?;
+    let file = OpenOptions::new().write(true).open(path).map_err(Error::io(format!("open {path}")))?;
     let set_raw = || {
         let mut settings = tcgetattr(&file)?;
         cfmakeraw(&mut settings);
