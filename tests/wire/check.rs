@@ -11,8 +11,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use protox::prost_reflect::{
-    DescriptorPool, DynamicMessage, EnumDescriptor, MessageDescriptor, OneofDescriptor,
-    ServiceDescriptor,
+    DescriptorPool, DynamicMessage, EnumDescriptor, MessageDescriptor, OneofDescriptor, ServiceDescriptor,
 };
 use serde_json::{Value, json};
 
@@ -29,68 +28,26 @@ type Contract = BTreeMap<String, Value>;
 async fn csi_proto_is_the_published_contract() {
     let published = published().await.expect("the specification's descriptors");
     let ours = compile(Path::new(PROTO)).expect("our descriptors");
-    assert!(
-        published.len() > 500,
-        "only {} names published",
-        published.len()
-    );
+    assert!(published.len() > 500, "only {} names published", published.len());
     let found = differences(&published, &ours);
-    assert!(
-        found.is_empty(),
-        "proto/{CSI} differs:\n{}",
-        found.join("\n")
-    );
+    assert!(found.is_empty(), "proto/{CSI} differs:\n{}", found.join("\n"));
 }
 
 #[test]
 fn a_changed_contract_is_seen() {
     let changes = [
-        (
-            "int64 limit_bytes = 2;",
-            "int64 limit_bytes = 3;",
-            "csi.v1.CapacityRange.limit_bytes: ",
-        ),
-        (
-            "bool ready_to_use = 5;",
-            "int32 ready_to_use = 5;",
-            "csi.v1.Snapshot.ready_to_use: ",
-        ),
-        (
-            "  reserved 4;\n",
-            "",
-            "csi.v1.NodeServiceCapability.RPC.Type: ",
-        ),
-        (
-            " [(csi_secret) = true];",
-            ";",
-            "csi.v1.CreateVolumeRequest.secrets: ",
-        ),
-        (
-            "BYTES = 1;",
-            "OCTETS = 1;",
-            "csi.v1.VolumeUsage.BYTES: missing",
-        ),
-        (
-            "(ProbeResponse)",
-            "(stream ProbeResponse)",
-            "csi.v1.Identity.Probe: ",
-        ),
-        (
-            "message ProbeRequest {}",
-            "message ProbeRequest { bool b = 1; }",
-            "csi.v1.ProbeRequest.b: not in",
-        ),
+        ("int64 limit_bytes = 2;", "int64 limit_bytes = 3;", "csi.v1.CapacityRange.limit_bytes: "),
+        ("bool ready_to_use = 5;", "int32 ready_to_use = 5;", "csi.v1.Snapshot.ready_to_use: "),
+        ("  reserved 4;\n", "", "csi.v1.NodeServiceCapability.RPC.Type: "),
+        (" [(csi_secret) = true];", ";", "csi.v1.CreateVolumeRequest.secrets: "),
+        ("BYTES = 1;", "OCTETS = 1;", "csi.v1.VolumeUsage.BYTES: missing"),
+        ("(ProbeResponse)", "(stream ProbeResponse)", "csi.v1.Identity.Probe: "),
+        ("message ProbeRequest {}", "message ProbeRequest { bool b = 1; }", "csi.v1.ProbeRequest.b: not in"),
     ];
     let published = compile(Path::new(PROTO)).expect("our descriptors");
     for (from, to, expected) in changes {
-        let found = differences(
-            &published,
-            &compile_changed(from, to).expect("changed descriptors"),
-        );
-        assert!(
-            found.iter().any(|line| line.starts_with(expected)),
-            "{from} made {to}: {found:?}"
-        );
+        let found = differences(&published, &compile_changed(from, to).expect("changed descriptors"));
+        assert!(found.iter().any(|line| line.starts_with(expected)), "{from} made {to}: {found:?}");
     }
 }
 
@@ -110,25 +67,15 @@ fn differences(published: &Contract, ours: &Contract) -> Vec<String> {
 
 /// Runs the Go program. Without Go, or without its modules, this is an error, never a skip.
 async fn published() -> Result<Contract, Box<dyn Error>> {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a test's own tool, not a program of the driver"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "a test's own tool, not a program of the driver")]
     let mut go = tokio::process::Command::new("go");
-    go.args(["run", "-mod=readonly", "."])
-        .current_dir(GO_PROGRAM)
-        .kill_on_drop(true);
+    go.args(["run", "-mod=readonly", "."]).current_dir(GO_PROGRAM).kill_on_drop(true);
     let output = tokio::time::timeout(GO_DEADLINE, go.output())
         .await
         .map_err(|_| format!("go run in {GO_PROGRAM} took over {GO_DEADLINE:?}"))?
         .map_err(|error| format!("cannot start go, which this test needs: {error}"))?;
     if !output.status.success() {
-        return Err(format!(
-            "go run: {}\n{}",
-            output.status,
-            String::from_utf8_lossy(&output.stderr)
-        )
-        .into());
+        return Err(format!("go run: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr)).into());
     }
     Ok(serde_json::from_slice(&output.stdout)?)
 }
@@ -152,12 +99,9 @@ fn compile(root: &Path) -> Result<Contract, Box<dyn Error>> {
 
 fn contract(pool: &DescriptorPool) -> Contract {
     let mut found = Contract::new();
-    pool.all_messages()
-        .for_each(|message| add_message(&mut found, &message));
-    pool.all_enums()
-        .for_each(|declared| add_enum(&mut found, &declared));
-    pool.services()
-        .for_each(|service| add_service(&mut found, &service));
+    pool.all_messages().for_each(|message| add_message(&mut found, &message));
+    pool.all_enums().for_each(|declared| add_enum(&mut found, &declared));
+    pool.services().for_each(|service| add_service(&mut found, &service));
     for extension in pool.all_extensions() {
         let facts = json!({
             "kind": "extension", "number": extension.number(),
@@ -174,12 +118,8 @@ fn contract(pool: &DescriptorPool) -> Contract {
 
 fn add_message(found: &mut Contract, message: &MessageDescriptor) {
     // The descriptor's ranges have an exclusive end.
-    let reserved: Vec<_> = message
-        .reserved_ranges()
-        .map(|r| [r.start, r.end - 1])
-        .collect();
-    let facts =
-        json!({ "kind": "message", "options": options(&message.options()), "reserved": reserved });
+    let reserved: Vec<_> = message.reserved_ranges().map(|r| [r.start, r.end - 1]).collect();
+    let facts = json!({ "kind": "message", "options": options(&message.options()), "reserved": reserved });
     found.insert(message.full_name().to_owned(), facts);
     for field in message.fields() {
         let oneof = field.containing_oneof();
@@ -194,12 +134,8 @@ fn add_message(found: &mut Contract, message: &MessageDescriptor) {
 }
 
 fn add_enum(found: &mut Contract, declared: &EnumDescriptor) {
-    let reserved: Vec<_> = declared
-        .reserved_ranges()
-        .map(|r| [*r.start(), *r.end()])
-        .collect();
-    let facts =
-        json!({ "kind": "enum", "options": options(&declared.options()), "reserved": reserved });
+    let reserved: Vec<_> = declared.reserved_ranges().map(|r| [*r.start(), *r.end()]).collect();
+    let facts = json!({ "kind": "enum", "options": options(&declared.options()), "reserved": reserved });
     found.insert(declared.full_name().to_owned(), facts);
     for value in declared.values() {
         let facts = json!({
@@ -225,10 +161,8 @@ fn add_service(found: &mut Contract, service: &ServiceDescriptor) {
 
 /// The specification's own marks, such as `csi_secret`, with their values.
 fn options(set: &DynamicMessage) -> Vec<String> {
-    let mut marks: Vec<_> = set
-        .extensions()
-        .map(|(mark, value)| format!("{}={value}", mark.full_name()))
-        .collect();
+    let mut marks: Vec<_> =
+        set.extensions().map(|(mark, value)| format!("{}={value}", mark.full_name())).collect();
     marks.sort();
     marks
 }
