@@ -29,15 +29,9 @@ mod tests {
 
     #[test]
     fn debug_leaves_secrets_out() {
-        let create = CreateVolumeRequest {
-            name: "pvc-1".to_owned(),
-            secrets: secrets(),
-            ..Default::default()
-        };
-        let delete = DeleteVolumeRequest {
-            volume_id: "vol-1".to_owned(),
-            secrets: secrets(),
-        };
+        let create =
+            CreateVolumeRequest { name: "pvc-1".to_owned(), secrets: secrets(), ..Default::default() };
+        let delete = DeleteVolumeRequest { volume_id: "vol-1".to_owned(), secrets: secrets() };
         let stage = NodeStageVolumeRequest {
             volume_id: "vol-2".to_owned(),
             secrets: secrets(),
