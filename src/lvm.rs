@@ -1,8 +1,8 @@
 //! The LVM engine: typed commands in, typed reports out, one writer per volume group.
 //!
 //! ```text
-//!   Groups ── knows every volume group, and finds new ones            (groups.rs, health.rs)
-//!     └─ Group ── one volume group: its view, its turns               (group.rs, turn.rs, view.rs)
+//!   Groups ── knows every volume group, and finds new ones            (groups.rs, health.rs, events.rs)
+//!     └─ Group ── one volume group: its view, its one writer's turn   (group.rs, seat.rs, turn.rs, view.rs)
 //!          └─ Backend, Engine ── the seam: what a machine does for it (backend.rs)
 //!               └─ local/ ── the real machine: shell, process, disks  (scripted.rs in tests)
 //! ```
@@ -13,11 +13,21 @@
 mod backend;
 mod command;
 mod error;
+mod group;
+mod groups;
 mod health;
+mod keeper;
 mod report;
+mod seat;
+mod turn;
+mod view;
 
 pub use backend::{Backend, Engine, EngineError, Fingerprint};
 pub use command::Command;
 pub use error::GroupError;
+pub use group::{Group, Intent};
+pub use groups::{Groups, Selection, Settings};
 pub use health::{Health, Sighting, sightings};
 pub use report::{LvRow, PvRow, Reply, SegmentRow, VgRow};
+pub use turn::Turn;
+pub use view::{Room, View};

@@ -30,6 +30,10 @@ pub trait Backend: Send + Sync {
     /// The look failed; nothing is known then.
     async fn look(&self) -> Result<Vec<PvRow>, EngineError>;
 
+    /// The name by which LVM knows this machine (`lvm systemid`), if it has one. Groups that belong to
+    /// another are left alone.
+    fn system_id(&self) -> Option<&str>;
+
     /// An engine for the group `vg` that lies on `devices` and sees only those.
     fn open(&self, vg: &VgName, devices: &[PathBuf]) -> Arc<dyn Engine>;
 

@@ -1,3 +1,5 @@
+use std::fmt;
+
 use crate::types::{Extents, LvName, PeRange};
 
 /// Everything that Quarry ever asks of LVM about one volume group. The group is named beside it.
@@ -54,8 +56,30 @@ impl Command {
         !matches!(self, Self::Group | Self::Volumes | Self::Volume(_) | Self::Segments(_))
     }
 
-    /// Whether it commits the group's metadata.
-    pub const fn commits(&self) -> bool {
-        matches!(self, Self::Create { .. } | Self::Extend { .. } | Self::Retag { .. } | Self::Remove(_))
+    /// How many commits of the group's metadata it makes: its sequence number moves by as much.
+    pub const fn commits(&self) -> u64 {
+        match self {
+            Self::Group | Self::Volumes | Self::Volume(_) | Self::Segments(_) => 0,
+            Self::Activate(_) | Self::Refresh(_) => 0,
+            Self::Create { .. } | Self::Extend { .. } | Self::Retag { .. } | Self::Remove(_) => 1,
+        }
+    }
+}
+
+impl fmt::Display for Command {
+    /// What it does, for a message: "did not …".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Group => f.write_str("report the group"),
+            Self::Volumes => f.write_str("report the group's volumes"),
+            Self::Volume(name) => write!(f, "report {name}"),
+            Self::Segments(name) => write!(f, "report the segments of {name}"),
+            Self::Create { name, extents, .. } => write!(f, "create {name} with {extents} extents"),
+            Self::Extend { name, by, .. } => write!(f, "extend {name} by {by} extents"),
+            Self::Retag { name, remove, add } => write!(f, "exchange the tag {remove} of {name} for {add}"),
+            Self::Activate(name) => write!(f, "activate {name}"),
+            Self::Refresh(name) => write!(f, "refresh {name}"),
+            Self::Remove(name) => write!(f, "remove {name}"),
+        }
     }
 }

@@ -1,0 +1,64 @@
+use std::collections::BTreeMap;
+
+use super::{LvRow, VgRow};
+use crate::types::{Bytes, Extents, Layout, LvName, LvUuid};
+
+/// What a group looked like at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct View {
+    /// The group.
+    pub vg: VgRow,
+    /// Its LVs, by name.
+    pub(super) lvs: BTreeMap<String, LvRow>,
+}
+
+impl View {
+    pub(super) fn new(vg: VgRow, lvs: impl IntoIterator<Item = LvRow>) -> Self {
+        Self { vg, lvs: lvs.into_iter().map(|lv| (lv.name.clone(), lv)).collect() }
+    }
+
+    /// The LV of that name.
+    pub fn lv(&self, name: &LvName) -> Option<&LvRow> {
+        self.lvs.get(name.as_str())
+    }
+
+    /// The LV of that identity.
+    pub fn lv_by_uuid(&self, uuid: &LvUuid) -> Option<&LvRow> {
+        self.lvs.values().find(|lv| lv.uuid == *uuid)
+    }
+
+    /// Every LV.
+    pub fn lvs(&self) -> impl Iterator<Item = &LvRow> {
+        self.lvs.values()
+    }
+
+    /// The room for new volumes when `reserve` is kept for growth.
+    pub fn room(&self, reserve: Bytes) -> Room {
+        let kept = self.vg.extent_size.round_up(reserve);
+        let full = self.vg.metadata_free < METADATA_KEPT;
+        let usable = if full { Extents::ZERO } else { self.vg.free.saturating_sub(kept) };
+        Room { free: self.vg.free, kept, usable }
+    }
+}
+
+/// What is kept free of the metadata area, so that a group in which nothing more can be made can still
+/// be emptied, and its volumes still grow and change their state.
+const METADATA_KEPT: Bytes = Bytes::new(32 << 10);
+
+/// The room in a group. This is the one place in which the reserve is subtracted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// What is free: growth may use all of it.
+    pub free: Extents,
+    /// What is kept of it for growth.
+    pub kept: Extents,
+    /// What creation may use. None where the metadata area is nearly full.
+    pub usable: Extents,
+}
+
+impl Room {
+    /// The largest volume that could be made now.
+    pub const fn largest(&self, layout: Layout) -> Extents {
+        layout.largest(self.usable)
+    }
+}
