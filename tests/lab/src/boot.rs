@@ -76,9 +76,7 @@ impl Machine {
         host(&running);
         let expected = if running.is_cut() { Expected::PowerCut } else { expected };
         let finished = running.wait().map_err(|error| {
-            if let Error::Died { output, .. } | Error::TimedOut { output, .. } = &error {
-                show(output);
-            }
+            error.output().map(show);
             error.chain()
         })?;
         show(&finished.output);

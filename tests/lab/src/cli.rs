@@ -47,6 +47,9 @@ struct Run {
     /// Run udev in the guest.
     #[arg(long)]
     udev: bool,
+    /// Make RAID 6 work, which makes the guest's start slower.
+    #[arg(long)]
+    raid6: bool,
     /// Size of the guest's memory.
     #[arg(long, value_name = "SIZE", default_value = "512M")]
     memory: String,
@@ -86,6 +89,9 @@ fn run(options: Run) -> Result<ExitCode, Error> {
     let mut machine = Machine::new().memory(&options.memory).limit(options.limit);
     if options.udev {
         machine = machine.udev();
+    }
+    if options.raid6 {
+        machine = machine.raid6();
     }
     machine = options.disk.iter().fold(machine, |machine, size| machine.disk(size));
     machine = options.keep.into_iter().fold(machine, Machine::disk_file);

@@ -13,8 +13,10 @@ pub(crate) enum Ending {
     Exited(i32),
     /// The power was cut, as the job or the runner had asked.
     PowerCut,
-    /// The time limit ran out.
+    /// The time limit ran out, and the guest's kernel was well.
     TimedOut,
+    /// The time limit ran out, and the guest's kernel did not answer.
+    Hung,
     /// The guest was gone before its job had ended.
     Died,
 }
@@ -36,6 +38,7 @@ impl Ending {
             Ending::Exited(status) => status.to_string(),
             Ending::PowerCut => "power-cut".to_owned(),
             Ending::TimedOut => "timed-out".to_owned(),
+            Ending::Hung => "hung".to_owned(),
             Ending::Died => "died".to_owned(),
         }
     }
@@ -44,6 +47,7 @@ impl Ending {
         match word {
             "power-cut" => Some(Ending::PowerCut),
             "timed-out" => Some(Ending::TimedOut),
+            "hung" => Some(Ending::Hung),
             "died" => Some(Ending::Died),
             number => number.parse().ok().map(Ending::Exited),
         }

@@ -41,8 +41,16 @@ pub enum Error {
         output: Box<Output>,
     },
     /// The job did not end in time and the guest was killed.
-    #[error("the guest was killed at its time limit of {limit:?}; its kernel's last words:\n{kernel_log}")]
+    #[error("the job did not end within {limit:?} and its guest was killed")]
     TimedOut {
+        /// The limit that ran out.
+        limit: Duration,
+        /// What the job had written until then.
+        output: Box<Output>,
+    },
+    /// The job did not end in time because the guest's kernel stood still, which is no fault of the job.
+    #[error("the guest hung and was killed after {limit:?}; its kernel's last words:\n{kernel_log}")]
+    Hung {
         /// The limit that ran out.
         limit: Duration,
         /// The end of the guest kernel's log.
@@ -62,6 +70,16 @@ impl Error {
     /// Like [`Error::io`], for an action on a path.
     pub(crate) fn at(action: &str, path: &Path) -> impl FnOnce(io::Error) -> Error + use<> {
         Error::io(format!("{action} {}", path.display()))
+    }
+
+    /// What the job had written, if the guest failed while it ran.
+    pub fn output(&self) -> Option<&Output> {
+        match self {
+            Error::Died { output, .. } | Error::TimedOut { output, .. } | Error::Hung { output, .. } => {
+                Some(output)
+            }
+            _ => None,
+        }
     }
 
     /// The error and its causes in one line.

@@ -1,6 +1,7 @@
 //! The first process in a guest: makes the machine, runs the job, turns the machine off.
 
 mod devices;
+mod modules;
 mod network;
 mod power;
 mod roots;

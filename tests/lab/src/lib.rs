@@ -18,7 +18,7 @@
 //! |---|---|
 //! | `machine`, `running` | a machine and its guests, seen from the host |
 //! | `boot`, `inside` | tests: the host's half and the guest's half |
-//! | `supervisor` | the process between runner and guest: nothing outlives its runner |
+//! | `launch`, `supervisor` | the process between runner and guest: nothing outlives its runner |
 //! | `init` | the first process in the guest |
 //! | `job`, `messages`, `ending` | what host and guest write into the folder that they share |
 //! | `kernel`, `mconsole` | the guest's kernel: command line and control socket |
@@ -33,6 +33,7 @@ pub mod init;
 mod inside;
 mod job;
 mod kernel;
+mod launch;
 mod machine;
 mod mconsole;
 mod messages;

@@ -9,7 +9,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::kernel::{self, Hardware};
-use crate::running::{self, Running, Streams};
+use crate::launch;
+use crate::running::{Running, Streams};
 use crate::scratch::Scratch;
 use crate::size::parse_size;
 use crate::supervisor::Charge;
@@ -25,6 +26,7 @@ pub struct Machine {
     memory: u64,
     limit: Duration,
     udev: bool,
+    raid6: bool,
     shares: Vec<PathBuf>,
     environment: Vec<(OsString, OsString)>,
     mistake: Option<String>,
@@ -62,6 +64,7 @@ impl Machine {
             memory: 512 << 20,
             limit: Duration::from_secs(300),
             udev: false,
+            raid6: false,
             shares: Vec::new(),
             environment: Vec::new(),
             mistake: None,
@@ -104,6 +107,14 @@ impl Machine {
         self
     }
 
+    /// Makes RAID 6 work, in LVM and in btrfs. It more than doubles the time of a start, and is left out otherwise:
+    /// the kernel of a machine without it dies where RAID 6 would compute something.
+    #[must_use]
+    pub fn raid6(mut self) -> Machine {
+        self.raid6 = true;
+        self
+    }
+
     /// Lets the guest write into this folder of the host. Everything else that it writes is gone when it ends.
     #[must_use]
     pub fn share(mut self, folder: impl Into<PathBuf>) -> Machine {
@@ -134,12 +145,12 @@ impl Machine {
     /// description is wrong, [`Error::Io`] when the host has no room or no process to spare.
     pub fn start(&self, job: Job, streams: Streams) -> Result<Running, Error> {
         let kernel = kernel::find()?;
-        let binary = running::lab_binary()?;
+        let binary = launch::lab_binary()?;
         let mut home = self.home()?;
         let home = home.as_mut().ok_or_else(|| Error::Invalid("the machine has no folder".into()))?;
         let folder = home.next_job(&binary)?;
         self.complete(job, home.disks.len())?.save(&folder)?;
-        let hardware = Hardware { disks: home.disks.clone(), memory: self.memory };
+        let hardware = Hardware { disks: home.disks.clone(), memory: self.memory, raid6: self.raid6 };
         let charge = Charge {
             kernel: [vec![kernel.into_os_string()], kernel::command_line(&hardware, &folder)].concat(),
             job: folder,

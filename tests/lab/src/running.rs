@@ -1,16 +1,15 @@
 //! A guest that runs, seen from the host.
 
-use std::io::{self, Read, Write};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use nix::sched::{CloneFlags, unshare};
-
 use crate::ending::Ending;
+use crate::launch::launch;
 use crate::machine::make_disk;
 use crate::size::parse_size;
 use crate::slots::Slot;
@@ -24,6 +23,15 @@ pub enum Streams {
     Inherit,
     /// Into [`Finished::output`].
     Capture,
+}
+
+impl Streams {
+    pub(crate) fn stdio(self) -> Stdio {
+        match self {
+            Streams::Inherit => Stdio::inherit(),
+            Streams::Capture => Stdio::piped(),
+        }
+    }
 }
 
 /// What a job has written. Empty when the streams were inherited.
@@ -77,7 +85,7 @@ impl Running {
         disks: usize,
     ) -> Result<Running, Error> {
         let slot = Slot::take()?;
-        let mut supervisor = spawn(command(binary, &charge, streams))?;
+        let mut supervisor = launch(binary, &charge, streams)?;
         Ok(Running {
             lifeline: Mutex::new(supervisor.stdin.take()),
             stdout: supervisor.stdout.take().map(collect),
@@ -171,18 +179,21 @@ impl Running {
     ///
     /// # Errors
     ///
-    /// [`Error::Died`] when the guest ended before its job did, [`Error::TimedOut`] when it did not end in time.
+    /// [`Error::Died`] when the guest ended before its job did; [`Error::TimedOut`] when the job did not end in time,
+    /// [`Error::Hung`] when that was because the guest's kernel stood still.
     pub fn wait(mut self) -> Result<Finished, Error> {
         let output = self.finish()?;
-        let ending = Ending::load(&self.job)?;
+        // A supervisor that was killed has written nothing down, and its guest has died with it.
+        let ending = Ending::load(&self.job).unwrap_or(Ending::Died);
+        let finished = |end, output| Ok(Finished { end, output });
         let kernel_log = || kernel_log(&self.job);
+        let (limit, boxed) = (self.limit, Box::new);
         match ending {
-            Ending::Exited(status) => Ok(Finished { end: End::Exited(status), output }),
-            Ending::PowerCut => Ok(Finished { end: End::PowerCut, output }),
-            Ending::Died => Err(Error::Died { kernel_log: kernel_log(), output: Box::new(output) }),
-            Ending::TimedOut => {
-                Err(Error::TimedOut { limit: self.limit, kernel_log: kernel_log(), output: Box::new(output) })
-            }
+            Ending::Exited(status) => finished(End::Exited(status), output),
+            Ending::PowerCut => finished(End::PowerCut, output),
+            Ending::Died => Err(Error::Died { kernel_log: kernel_log(), output: boxed(output) }),
+            Ending::Hung => Err(Error::Hung { limit, kernel_log: kernel_log(), output: boxed(output) }),
+            Ending::TimedOut => Err(Error::TimedOut { limit, output: boxed(output) }),
         }
     }
 
@@ -207,44 +218,6 @@ impl Drop for Running {
     }
 }
 
-/// The supervisor's command line.
-fn command(binary: &Path, charge: &Charge, streams: Streams) -> Command {
-    let output = || match streams {
-        Streams::Inherit => Stdio::inherit(),
-        Streams::Capture => Stdio::piped(),
-    };
-    let mut command = Command::new(binary);
-    command
-        .arg("supervise")
-        .arg("--job")
-        .arg(&charge.job)
-        .arg("--owner")
-        .arg(&charge.owner)
-        .arg("--limit-ms")
-        .arg(charge.limit.as_millis().to_string())
-        .arg("--")
-        .args(&charge.kernel)
-        .stdin(Stdio::piped())
-        .stdout(output())
-        .stderr(output());
-    command
-}
-
-/// Starts the supervisor as the first process of a PID namespace, so that its guest cannot outlive it.
-///
-/// Without the right to make one (a container, say) the supervisor still ends its guest, unless it is killed itself.
-fn spawn(mut command: Command) -> Result<Child, Error> {
-    // Leaving the namespace concerns the later children of one thread only; this thread has just this one.
-    let spawning = thread::spawn(move || {
-        let _ = unshare(CloneFlags::CLONE_NEWPID);
-        command.spawn()
-    });
-    spawning
-        .join()
-        .unwrap_or_else(|_| Err(io::Error::other("its thread panicked")))
-        .map_err(Error::io("start the guest's supervisor"))
-}
-
 fn collect(mut from: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
     thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -253,27 +226,14 @@ fn collect(mut from: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
     })
 }
 
+/// What every healthy kernel of this kind complains about.
+const NOISE: [&str; 3] = ["SELinux:", "mmapper_init", "Failed to initialize ubd device 0"];
+
 /// The end of the kernel's log: a panic's trace fits.
 fn kernel_log(job: &Path) -> String {
     let log = std::fs::read(job.join(job::KERNEL_LOG)).unwrap_or_default();
-    let tail = log.get(log.len().saturating_sub(4096)..).unwrap_or_default();
-    String::from_utf8_lossy(tail).into_owned()
-}
-
-/// The `lab` binary, which is supervisor and first process of every guest. Cargo puts it beside the folder of the test
-/// binaries.
-///
-/// # Errors
-///
-/// [`Error::Missing`] when it has not been built.
-pub(crate) fn lab_binary() -> Result<PathBuf, Error> {
-    let own = std::env::current_exe().map_err(Error::io("find the running program"))?;
-    if own.file_name().is_some_and(|name| name == "lab") {
-        return Ok(own);
-    }
-    let binary = own.ancestors().nth(2).unwrap_or(Path::new("/")).join("lab");
-    if binary.is_file() {
-        return Ok(binary);
-    }
-    Err(Error::Missing { what: binary.display().to_string(), fix: "`cargo build -p lab` builds it" })
+    let log = String::from_utf8_lossy(&log);
+    let lines: Vec<&str> =
+        log.lines().filter(|line| !NOISE.iter().any(|noise| line.starts_with(noise))).collect();
+    lines.get(lines.len().saturating_sub(60)..).unwrap_or_default().join("\n")
 }

@@ -21,7 +21,7 @@ use nix::unistd::{Pid, setsid};
 
 use crate::Error;
 use crate::ending::Ending;
-use crate::{job, scratch};
+use crate::{job, kernel, mconsole, scratch};
 
 /// The byte with which a runner asks for a power cut.
 pub(crate) const CUT: u8 = b'c';
@@ -151,15 +151,18 @@ fn watch(mut guest: Child, mut signal: PipeReader, sender: &Sender<Event>) {
 
 /// Waits for the guest's end, or brings it about. `None` means that nobody is left to hear of it.
 fn wait(events: &Receiver<Event>, charge: &Charge, group: Pid) -> Option<Ending> {
-    let event = events.recv_timeout(charge.limit);
-    // Also after its own end: the kernel's helper processes outlive it. An empty group is no error.
-    let _ = killpg(group, Signal::SIGKILL);
-    match event {
+    let ending = match events.recv_timeout(charge.limit) {
         Ok(Event::GuestEnded) => Some(ending_of(&charge.job)),
         Ok(Event::PowerCut) => Some(Ending::PowerCut),
         Ok(Event::RunnerGone) | Err(RecvTimeoutError::Disconnected) => None,
-        Err(RecvTimeoutError::Timeout) => Some(Ending::TimedOut),
-    }
+        Err(RecvTimeoutError::Timeout) if mconsole::is_alive(&kernel::control_socket(&charge.job)) => {
+            Some(Ending::TimedOut)
+        }
+        Err(RecvTimeoutError::Timeout) => Some(Ending::Hung),
+    };
+    // Also after its own end: the kernel's helper processes outlive it. An empty group is no error.
+    let _ = killpg(group, Signal::SIGKILL);
+    ending
 }
 
 /// A guest that ended by itself has left its job's exit status, or else it died.

@@ -1,14 +1,12 @@
 //! From the host's file system, read-only, to a root of the guest's own.
 
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::unistd::pivot_root;
 
-use crate::kernel::MODULES;
+use super::modules;
 use crate::{Error, job};
 
 /// Makes an overlay over the host's files the root, and leaves the old root behind.
@@ -16,7 +14,7 @@ pub(super) fn enter(folder: &Path, shares: &[PathBuf]) -> Result<(), Error> {
     let memory = folder.join(job::EMPTY);
     attach("tmpfs", &memory, "mode=755")?;
     attach("proc", Path::new("/proc"), "")?;
-    load_overlay(&memory)?;
+    modules::load(&modules::folder()?, "overlay")?;
 
     let root = memory.join("root");
     for name in ["root", "upper", "work"] {
@@ -27,15 +25,6 @@ pub(super) fn enter(folder: &Path, shares: &[PathBuf]) -> Result<(), Error> {
     attach_kernel_files(&root)?;
     attach_host_folders(&root, folder, shares)?;
     change_root(&root)
-}
-
-/// Loads the overlay module. The host has no folder for this kernel's modules, so one in memory leads to them.
-fn load_overlay(memory: &Path) -> Result<(), Error> {
-    let library = memory.join("modules/lib");
-    make_dir(&library)?;
-    let link = library.join("modules");
-    symlink(MODULES, &link).map_err(Error::at("make", &link))?;
-    run(Command::new("/sbin/modprobe").arg("-d").arg(memory.join("modules")).arg("overlay"))
 }
 
 /// The file systems that every Linux system has, in the places where it has them.
@@ -61,10 +50,8 @@ fn attach_kernel_files(root: &Path) -> Result<(), Error> {
 
 /// Puts the kernel's modules where modprobe looks for them.
 fn bind_modules(root: &Path) -> Result<(), Error> {
-    let release =
-        fs::read_to_string("/proc/sys/kernel/osrelease").map_err(Error::io("read the kernel's release"))?;
-    let from = Path::new(MODULES).join(release.trim());
-    let to = root.join("lib/modules").join(release.trim());
+    let from = modules::folder()?;
+    let to = root.join("lib/modules").join(from.file_name().unwrap_or_default());
     make_dir(&to)?;
     mount(Some(&from), &to, None::<&str>, MsFlags::MS_BIND, None::<&str>)
         .map_err(|errno| Error::at("bind the modules to", &to)(errno.into()))
@@ -104,11 +91,4 @@ fn attach(kind: &str, place: &Path, options: &str) -> Result<(), Error> {
 
 fn make_dir(path: &Path) -> Result<(), Error> {
     fs::create_dir_all(path).map_err(Error::at("make", path))
-}
-
-/// Runs a program that has to succeed.
-pub(super) fn run(command: &mut Command) -> Result<(), Error> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let status = command.status().map_err(Error::io(format!("start {name}")))?;
-    if status.success() { Ok(()) } else { Err(Error::Invalid(format!("{name} failed: {status}"))) }
 }
