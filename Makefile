@@ -1,0 +1,34 @@
+# What a developer runs is what continuous integration runs. Each target is a line or two: what takes more is Rust.
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help setup check lab-tests sanity test lab demo
+
+help: ## List the targets.
+	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' Makefile | expand -t 14
+
+setup: ## Install what is missing (Debian 12 with Rust and Go).
+	@.ci/setup
+
+check: ## Format, lints, documentation, unit tests: no root, no guest.
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --workspace --no-deps
+	cargo test --workspace --lib --bins
+
+lab-tests: ## Tests on real LVM, in guests.
+	cargo build --workspace --bins
+	cargo test --workspace --test '*'
+
+sanity: ## The conformance suite against the driver, in a guest.
+	@cargo build --quiet --workspace --bins
+	@cargo run --quiet --package sanity
+
+test: setup check lab-tests sanity ## All of the above.
+
+lab: override export CMD := $(value CMD)
+lab: ## Run CMD in a guest with a 4 GiB disk: make lab CMD='lsblk'
+	@cargo run --quiet --package lab -- run --disk 4G -- sh -c "$${CMD:?name a command: make lab CMD=lsblk}"
+
+demo: setup ## Show the driver at work.
+	@echo "demo: not built yet"
