@@ -1,0 +1,99 @@
+use std::path::PathBuf;
+
+use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::LogFormat;
+
+/// The configuration file of Quarry, a CSI driver over LVM. Every setting is also a flag of the same
+/// name, and a flag or its environment variable wins over the file.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[schemars(title = "Quarry")]
+pub struct Settings {
+    /// The volume groups that volumes are cut from. Where two entries match one group, the first counts.
+    /// At least one is needed, here or by flag.
+    pub volume_groups: Option<Vec<GroupSettings>>,
+    /// The name of this node: in Kubernetes the Node object's. By default the host's name.
+    pub node_name: Option<String>,
+    /// The unix socket on which the gRPC services are served. By default unix:///run/quarry/csi.sock.
+    pub endpoint: Option<String>,
+    /// A directory for what need not outlive a reboot. By default /run/quarry.
+    pub run_directory: Option<PathBuf>,
+    /// A directory for backups of the groups' metadata. By default /var/lib/quarry/backup.
+    pub backup_directory: Option<PathBuf>,
+    /// The directory of LVM's lock files: the host's own, which is /run/lock/lvm by default.
+    pub lvm_locking_directory: Option<PathBuf>,
+    /// How long running work is waited for when the driver stops: a whole number and s, m or h. By
+    /// default 5m. A supervisor that kills must wait longer than that.
+    #[schemars(regex(pattern = "^[0-9]+[smh]$"))]
+    pub grace_period: Option<String>,
+    /// What is logged: error, warn, info, debug, trace or off, also for parts, as in
+    /// info,quarry::lvm=debug. By default info.
+    pub log: Option<String>,
+    /// How log lines are written. By default as text.
+    pub log_format: Option<LogFormat>,
+    /// The number of threads that serve requests, from 1 to 64. By default 2.
+    #[schemars(range(min = 1, max = 64))]
+    pub runtime_threads: Option<usize>,
+}
+
+/// Volume groups to use.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[schemars(rename = "VolumeGroup")]
+pub struct GroupSettings {
+    /// The name of a volume group, or a pattern in which * stands for any text.
+    pub name: String,
+    /// How much of the group the creation of volumes leaves free, as in 10GiB. Expansions may use it.
+    /// By default nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reserve: Option<String>,
+}
+
+impl Settings {
+    /// These settings, and `other`'s for those that are missing here. A list is taken whole.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            volume_groups: self.volume_groups.or(other.volume_groups),
+            node_name: self.node_name.or(other.node_name),
+            endpoint: self.endpoint.or(other.endpoint),
+            run_directory: self.run_directory.or(other.run_directory),
+            backup_directory: self.backup_directory.or(other.backup_directory),
+            lvm_locking_directory: self.lvm_locking_directory.or(other.lvm_locking_directory),
+            grace_period: self.grace_period.or(other.grace_period),
+            log: self.log.or(other.log),
+            log_format: self.log_format.or(other.log_format),
+            runtime_threads: self.runtime_threads.or(other.runtime_threads),
+        }
+    }
+}
+
+/// The JSON schema of the configuration file, for editors and for checks before a roll-out.
+pub fn schema() -> Schema {
+    let settings = SchemaSettings::default().with_transform(RecursiveTransform(without_null));
+    SchemaGenerator::new(settings).into_root_schema_for::<Settings>()
+}
+
+/// TOML has no null: a setting is there or it is not.
+fn without_null(schema: &mut Schema) {
+    if let Some(Value::Array(types)) = schema.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            schema.insert("type".to_owned(), only);
+        }
+    }
+    if let Some(Value::Array(choices)) = schema.get_mut("anyOf") {
+        choices.retain(|choice| choice != &serde_json::json!({ "type": "null" }));
+        if let [Value::Object(only)] = choices.as_slice() {
+            let only = only.clone();
+            schema.remove("anyOf");
+            only.into_iter().for_each(|(key, value)| drop(schema.insert(key, value)));
+        }
+    }
+}
