@@ -11,11 +11,18 @@
 //! | 2 | `mount` | the mount table, and changes to it |
 //! | 2 | `device` | block devices: number, size, zeroing |
 //! | 3 | `volume` | what happens to a volume, one file per verb |
-//! | 4 | `csi` | the gRPC services: message in, verb, message out |
-//! | 6 | `server` | sockets and the layers around every call |
-//! | top | `cli`, `config`, `telemetry`, `app` | the command line, the configuration, the logs, the wiring |
+//! | 4 | [`csi`] | the gRPC services: message in, verb, message out |
+//! | 6 | [`server`] | sockets and the layers around every call |
+//! | top | [`cli`], [`config`], [`telemetry`], [`app`] | the command line, the configuration, the logs, the wiring |
 
+pub mod app;
+pub mod cli;
+pub mod config;
+pub mod csi;
 pub mod exec;
 pub mod lvm;
+pub mod proto;
+pub mod server;
+pub mod telemetry;
 pub mod types;
 pub mod volume;

@@ -1,0 +1,89 @@
+//! The wiring: what is made out of the configuration, and in which order it starts and ends.
+
+mod signals;
+
+use std::io;
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Runtime};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tonic::service::Routes;
+use tracing::subscriber::SetGlobalDefaultError;
+
+use crate::config::{Config, ConfigError, Flags};
+use crate::csi::Identity;
+use crate::proto::csi::v1::identity_server::IdentityServer;
+use crate::server::{self, Drained, ServeError, Socket, SocketError};
+use crate::telemetry;
+
+/// How long blocking calls that still run may hold up the end of the process once everything that
+/// matters is done.
+const LAST_CALLS: Duration = Duration::from_secs(1);
+
+/// Why the driver did not start, or did not end well.
+#[derive(Debug, thiserror::Error)]
+pub enum AppError {
+    /// The configuration means nothing.
+    #[error("bad configuration")]
+    Config(#[from] ConfigError),
+    /// There is a log already.
+    #[error("cannot start the log")]
+    Log(#[from] SetGlobalDefaultError),
+    /// No threads or no signals.
+    #[error("cannot start")]
+    Start(#[source] io::Error),
+    /// Nothing can be served there.
+    #[error("cannot serve")]
+    Socket(#[from] SocketError),
+    /// Serving failed.
+    #[error("serving ended")]
+    Serve(#[from] ServeError),
+    /// What was asked for cannot be printed.
+    #[error("cannot print")]
+    Output(#[source] io::Error),
+}
+
+impl AppError {
+    /// Whether the user typed something wrong, rather than that something failed.
+    pub const fn is_usage(&self) -> bool {
+        matches!(self, Self::Config(_))
+    }
+}
+
+/// `quarry standalone`: reads the configuration, and serves until a signal ends it. Blocks.
+///
+/// # Errors
+/// See [`AppError`]. Work that was left undone at the end of the grace period is no error, but logged.
+pub fn run_standalone(flags: Flags) -> Result<(), AppError> {
+    let config = Config::load(flags)?;
+    telemetry::start(&config.log_filter, config.log_format)?;
+    let runtime = runtime(&config).map_err(AppError::Start)?;
+    let result = runtime.block_on(async {
+        let shutdown = signals::shutdown().map_err(AppError::Start)?;
+        standalone(config, shutdown).await
+    });
+    runtime.shutdown_timeout(LAST_CALLS);
+    result.map(|_| ())
+}
+
+fn runtime(config: &Config) -> io::Result<Runtime> {
+    Builder::new_multi_thread().worker_threads(config.runtime_threads.get()).enable_all().build()
+}
+
+/// Serves all three services on one socket until `shutdown` is cancelled, and waits for what runs.
+///
+/// # Errors
+/// The socket cannot be bound, or serving failed.
+pub async fn standalone(config: Config, shutdown: CancellationToken) -> Result<Drained, AppError> {
+    let tracker = TaskTracker::new();
+    let socket = Socket::bind(&config.endpoint)?;
+    let routes = Routes::new(IdentityServer::new(Identity::new(|| true)));
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        node = %config.node_name,
+        endpoint = %config.endpoint,
+        "serving"
+    );
+    Ok(server::serve(socket, routes, tracker, shutdown, config.grace_period).await?)
+}

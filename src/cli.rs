@@ -1,0 +1,94 @@
+//! The command line: what can be typed, and what is printed when it is wrong.
+
+use std::error::Error;
+use std::ffi::OsString;
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::app::{self, AppError};
+use crate::config::{self, Flags};
+
+/// The exit code of a command that was typed wrongly (sysexits.h, `EX_USAGE`).
+pub const USAGE: u8 = 64;
+
+/// A CSI driver that cuts LVM logical volumes into local persistent volumes.
+///
+/// Quarry makes a logical volume for every claim, puts a file system on it or hands it out as a block
+/// device, grows it in place, and removes it with the claim.
+#[derive(Debug, Parser)]
+#[command(name = "quarry", version, arg_required_else_help = true, max_term_width = 100)]
+#[command(after_help = "Exit codes: 0 done, 1 failed (the reason is on standard error), 64 typed wrongly.")]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serves all of CSI on one unix socket, without Kubernetes.
+    ///
+    /// For csi-sanity, for other orchestrators, and for trying Quarry out. Needs root and LVM. Volumes
+    /// are made in the volume groups that are named, and nothing else on the machine is touched. Stop it
+    /// with SIGTERM or Ctrl-C: it finishes what it began.
+    #[command(after_help = "Example, with a volume group vg0 of which 10 GiB stay free for expansions:\n  \
+                            quarry standalone --volume-group vg0=10GiB --endpoint unix:///run/quarry/csi.sock")]
+    Standalone(Box<Flags>),
+    /// Prints the JSON schema of the configuration file.
+    #[command(after_help = "Example:\n  quarry config-schema > quarry.schema.json")]
+    ConfigSchema,
+}
+
+impl Cli {
+    /// Reads a command line.
+    ///
+    /// # Errors
+    /// What to print, and the exit code, where the line asks for help or is wrong.
+    pub fn read(line: impl IntoIterator<Item = OsString>) -> Result<Self, Answer> {
+        Self::try_parse_from(line).map_err(Answer)
+    }
+
+    /// Does what the command line asks for. Returns when it is done.
+    ///
+    /// # Errors
+    /// See [`AppError`].
+    pub fn run(self) -> Result<(), AppError> {
+        match self.command {
+            Command::Standalone(flags) => app::run_standalone(*flags),
+            Command::ConfigSchema => print_schema().map_err(AppError::Output),
+        }
+    }
+}
+
+fn print_schema() -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    serde_json::to_writer_pretty(&mut stdout, &config::schema())?;
+    writeln!(stdout)
+}
+
+/// An answer to a command line that leads to no work: a help text, the version, or what is wrong.
+#[derive(Debug)]
+pub struct Answer(clap::Error);
+
+impl Answer {
+    /// Prints it where it belongs. The exit code is zero for what was asked for, else [`USAGE`].
+    pub fn print(&self) -> ExitCode {
+        // There is nowhere to complain to when standard error is closed.
+        let _ = self.0.print();
+        if self.0.use_stderr() { ExitCode::from(USAGE) } else { ExitCode::SUCCESS }
+    }
+}
+
+/// Prints an error and what led to it as one line, and tells the exit code.
+pub fn print_error(error: &AppError) -> ExitCode {
+    let mut line = format!("quarry: {error}");
+    let mut cause = error.source();
+    while let Some(source) = cause {
+        line.push_str(": ");
+        line.push_str(source.to_string().trim_end());
+        cause = source.source();
+    }
+    let _ = writeln!(io::stderr(), "{line}");
+    if error.is_usage() { ExitCode::from(USAGE) } else { ExitCode::FAILURE }
+}

@@ -1,0 +1,15 @@
+//! The gRPC services of CSI: a message comes in, a verb of [`volume`](crate::volume) runs, a message
+//! goes out.
+//!
+//! Nothing here knows LVM, mounts or file systems. What can be wrong with a message itself is found
+//! here; everything else is the verb's to say, and `status` gives it its code. Requests are never
+//! logged: they may hold credentials.
+
+mod capabilities;
+mod identity;
+
+pub use capabilities::{CONTROLLER, NODE, PLUGIN};
+pub use identity::Identity;
+
+/// The driver's name: part of every PersistentVolume that it makes, so it never changes.
+pub const DRIVER_NAME: &str = "lvm.csi.quarry";

@@ -1,0 +1,40 @@
+//! What the driver says that it can do: all of it, in one place.
+//!
+//! Callers choose their calls by these, so a line here is a promise: an RPC behind it must work.
+
+use crate::proto::csi::v1 as proto;
+use proto::controller_service_capability as controller;
+use proto::node_service_capability as node;
+use proto::plugin_capability::{self as plugin, service, volume_expansion};
+
+/// Of the plugin as a whole.
+pub const PLUGIN: [plugin::Type; 3] = [
+    plugin_service(service::Type::ControllerService),
+    plugin_service(service::Type::VolumeAccessibilityConstraints),
+    // Online means that volumes grow whether they are in use or not.
+    plugin::Type::VolumeExpansion(plugin::VolumeExpansion { r#type: volume_expansion::Type::Online as i32 }),
+];
+
+/// Of the Controller service.
+pub const CONTROLLER: [controller::rpc::Type; 4] = [
+    controller::rpc::Type::CreateDeleteVolume,
+    controller::rpc::Type::GetCapacity,
+    controller::rpc::Type::ExpandVolume,
+    controller::rpc::Type::SingleNodeMultiWriter,
+];
+
+/// Of the Node service.
+pub const NODE: [node::rpc::Type; 4] = [
+    node::rpc::Type::StageUnstageVolume,
+    node::rpc::Type::GetVolumeStats,
+    node::rpc::Type::ExpandVolume,
+    node::rpc::Type::SingleNodeMultiWriter,
+];
+
+const fn plugin_service(service: service::Type) -> plugin::Type {
+    plugin::Type::Service(plugin::Service { r#type: service as i32 })
+}
+
+pub(super) fn plugin() -> Vec<proto::PluginCapability> {
+    PLUGIN.map(|capability| proto::PluginCapability { r#type: Some(capability) }).into()
+}
