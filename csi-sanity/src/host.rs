@@ -59,7 +59,7 @@ pub(crate) async fn run(paths: &Paths) -> Result<(), Error> {
 async fn build(suite: &Path) -> Result<(), Error> {
     let mut go = program::command("go");
     go.current_dir(MODULE)
-        .args(["build", "-mod=readonly", "-o"])
+        .args(["build", "-mod=readonly", "-buildvcs=false", "-o"])
         .arg(suite)
         .arg(PACKAGE)
         .env("CGO_ENABLED", "0");
