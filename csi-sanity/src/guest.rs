@@ -15,7 +15,7 @@ use crate::host::Paths;
 use crate::report::{self, Verdict};
 use crate::{program, say};
 
-/// Everything that this program makes lies here.
+/// The suite's mount points lie below.
 const FOLDER: &str = "/run/sanity";
 const SOCKET: &str = "/run/quarry/csi.sock";
 const VOLUME_GROUP: &str = "vg0";
@@ -28,16 +28,16 @@ const SUITE_OWN_LIMIT: &str = "9m";
 const SUITE_LIMIT: Duration = Duration::from_secs(600);
 const STOP_LIMIT: Duration = Duration::from_secs(60);
 /// How much of the driver's log is shown when something failed.
-const LOG_LINES: usize = 200;
+const LOG_LINES: usize = 40;
 
 /// A way in which the suite is run.
 #[derive(Clone, Copy)]
 struct Access(&'static str);
 
 pub(crate) async fn run(paths: &Paths, device: &Path) -> Result<(), Error> {
-    fs::create_dir_all(FOLDER).map_err(Error::io(format!("make {FOLDER}")))?;
+    make_folder(&paths.logs)?;
     make_volume_group(device).await?;
-    let mut driver = Driver::start(&paths.driver)?;
+    let mut driver = Driver::start(paths)?;
     let mut failed = 0;
     let mut lines = Vec::new();
     for access in [Access("mount"), Access("block")] {
@@ -68,7 +68,7 @@ async fn make_volume_group(device: &Path) -> Result<(), Error> {
 
 /// One run, with all that is wrong about it; also what kept it from running counts.
 async fn judge(paths: &Paths, access: Access, driver: &mut Driver) -> Verdict {
-    let mut verdict = match suite(&paths.suite, access, driver).await {
+    let mut verdict = match suite(paths, access, driver).await {
         Ok(verdict) => verdict,
         Err(error) => Verdict::impossible(chain(&error)),
     };
@@ -80,13 +80,15 @@ async fn judge(paths: &Paths, access: Access, driver: &mut Driver) -> Verdict {
     verdict
 }
 
-async fn suite(suite: &Path, access: Access, driver: &mut Driver) -> Result<Verdict, Error> {
+async fn suite(paths: &Paths, access: Access, driver: &mut Driver) -> Result<Verdict, Error> {
     // A folder for each run: what one leaves behind must not fail the other.
     let folder = Path::new(FOLDER).join(access.0);
-    fs::create_dir_all(&folder).map_err(Error::io(format!("make {}", folder.display())))?;
-    let report = folder.join("report.json");
-    let log = folder.join("suite.log");
-    let mut command = program::command(suite);
+    make_folder(&folder)?;
+    let report = paths.logs.join(format!("{}.json", access.0));
+    let log = paths.logs.join(format!("{}.log", access.0));
+    // An earlier run's report must not be taken for this one's.
+    File::create(&report).map_err(Error::io(format!("empty {}", report.display())))?;
+    let mut command = program::command(&paths.suite);
     command
         .arg(format!("--csi.endpoint=unix://{SOCKET}"))
         .arg(format!("--csi.mountdir={}/target", folder.display()))
@@ -144,9 +146,9 @@ struct Driver {
 }
 
 impl Driver {
-    fn start(path: &Path) -> Result<Driver, Error> {
-        let log = PathBuf::from(FOLDER).join("driver.log");
-        let mut command = program::command(path);
+    fn start(paths: &Paths) -> Result<Driver, Error> {
+        let log = paths.logs.join("driver.log");
+        let mut command = program::command(&paths.driver);
         command.args(["standalone", "--endpoint"]).arg(format!("unix://{SOCKET}"));
         command.args(["--volume-group", VOLUME_GROUP]);
         write_to(&mut command, &log)?;
@@ -175,6 +177,10 @@ impl Driver {
             say(line);
         }
     }
+}
+
+fn make_folder(path: &Path) -> Result<(), Error> {
+    fs::create_dir_all(path).map_err(Error::io(format!("make {}", path.display())))
 }
 
 /// Sends both outputs to a file.

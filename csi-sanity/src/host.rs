@@ -1,8 +1,8 @@
 //! The host's part: build the suite, boot a guest, run this program in it.
 
-use std::env;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use std::{env, fs};
 
 use crate::error::Error;
 use crate::{program, say};
@@ -26,6 +26,8 @@ pub(crate) struct Paths {
     lab: PathBuf,
     pub(crate) driver: PathBuf,
     pub(crate) suite: PathBuf,
+    /// The folder for reports and logs, the only one that the guest shares with the host.
+    pub(crate) logs: PathBuf,
 }
 
 impl Paths {
@@ -37,23 +39,39 @@ impl Paths {
             None => own.with_file_name("quarry"),
         };
         let profile = own.parent().unwrap_or(Path::new("/"));
-        let suite = profile.parent().unwrap_or(profile).join("tools/csi-sanity");
-        Ok(Paths { lab: own.with_file_name("lab"), driver, suite, own })
+        let target = profile.parent().unwrap_or(profile);
+        Ok(Paths {
+            lab: own.with_file_name("lab"),
+            driver,
+            suite: target.join("tools/csi-sanity"),
+            logs: target.join("sanity"),
+            own,
+        })
     }
 }
 
 pub(crate) async fn run(paths: &Paths) -> Result<(), Error> {
     say("sanity: build csi-sanity");
     build(&paths.suite).await?;
+    fs::create_dir_all(&paths.logs).map_err(Error::io(format!("make {}", paths.logs.display())))?;
     say("sanity: boot a guest");
     let mut lab = program::command(&paths.lab);
-    lab.args(["run", "--disk", DISK, "--memory", MEMORY, "--limit", GUEST_LIMIT, "--"]);
-    lab.arg(&paths.own).arg("--in-guest").arg("--driver").arg(&paths.driver);
+    lab.args(["run", "--disk", DISK, "--memory", MEMORY, "--limit", GUEST_LIMIT]);
+    lab.arg("--share")
+        .arg(&paths.logs)
+        .arg("--")
+        .arg(&paths.own)
+        .arg("--in-guest")
+        .arg("--driver")
+        .arg(&paths.driver);
     let status = program::end(&mut program::start(&mut lab)?, "lab", LAB_LIMIT).await?;
     if status.success() {
         return Ok(());
     }
-    Err(Error::Verdict(format!("the run in the guest did not pass ({status})")))
+    Err(Error::Verdict(format!(
+        "the run in the guest did not pass ({status}); logs: {}",
+        paths.logs.display()
+    )))
 }
 
 async fn build(suite: &Path) -> Result<(), Error> {
