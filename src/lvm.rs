@@ -17,7 +17,10 @@ mod group;
 mod groups;
 mod health;
 mod keeper;
+mod local;
 mod report;
+#[cfg(test)]
+pub(crate) mod scripted;
 mod seat;
 mod turn;
 mod view;

@@ -100,6 +100,7 @@ pub enum EngineError {
 }
 
 impl EngineError {
+    #[cfg_attr(not(test), expect(dead_code, reason = "the real machine uses it next"))]
     /// A disk that did not do what it should.
     pub(crate) fn disk(device: &Path, what: &'static str, source: std::io::Error) -> Self {
         Self::Disk { device: device.to_owned(), what, source }

@@ -70,7 +70,10 @@ pub struct LvRow {
     pub suspended: bool,
     /// Whether one of its disks is missing (`lv_attr`, "p").
     pub partial: bool,
-    /// The kind of its segments (`segtype`): `linear`, or anything that an administrator made of it.
+    /// Whether it has a snapshot (`lv_attr`, "o"), which would go when it is removed.
+    pub origin: bool,
+    /// How its segments lie (`lv_layout`): `linear`, or anything that an administrator made of it, such
+    /// as `raid,raid1`.
     pub kind: String,
     /// The group's row, where the report held one beside the LV's.
     pub vg: Option<VgRow>,
