@@ -3,6 +3,7 @@
 //! Nothing here does I/O, and nothing here knows another module of the crate.
 
 mod access;
+mod block_device;
 mod bytes;
 mod capacity_range;
 mod csi_name;
@@ -18,11 +19,13 @@ mod parameters;
 mod parse;
 mod state;
 mod tags;
+mod target_path;
 mod topology;
 mod vg_name;
 mod volume_id;
 
 pub use access::{AccessMode, VolumeCapability, VolumeMode};
+pub use block_device::BlockDevice;
 pub use bytes::Bytes;
 pub use capacity_range::{CapacityRange, RangeError};
 pub use csi_name::CsiName;
@@ -38,6 +41,7 @@ pub use parameters::{ClassParameters, PARAMETERS, Parameter};
 pub use parse::ParseError;
 pub use state::VolumeState;
 pub use tags::{Claim, GrowthTags, Owner, SCHEMA_VERSION, TagError, VolumeTags, state_change};
+pub use target_path::TargetPath;
 pub use topology::{NODE_KEY, NodeName, Segment, VG_KEY_PREFIX};
 pub use vg_name::{VgName, VgPattern};
 pub use volume_id::VolumeId;
