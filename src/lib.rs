@@ -7,9 +7,9 @@
 //! | 0 | [`types`] | the words of the house: parsed once, valid ever after; pure |
 //! | 1 | `exec` | the only place that starts programs |
 //! | 2 | `lvm` | the LVM engine: commands, reports, one writer per volume group |
-//! | 2 | `fs` | file systems, one file each |
-//! | 2 | `mount` | the mount table, and changes to it |
-//! | 2 | `device` | block devices: number, size, zeroing |
+//! | 2 | [`fs`] | file systems, one file each |
+//! | 2 | [`mount`] | the mount table, and changes to it |
+//! | 2 | [`device`] | block devices: number, size, zeroing |
 //! | 3 | `volume` | what happens to a volume, one file per verb |
 //! | 4 | [`csi`] | the gRPC services: message in, verb, message out |
 //! | 6 | [`server`] | sockets and the layers around every call |
@@ -19,8 +19,11 @@ pub mod app;
 pub mod cli;
 pub mod config;
 pub mod csi;
+pub mod device;
 pub mod exec;
+pub mod fs;
 pub mod lvm;
+pub mod mount;
 pub mod proto;
 pub mod server;
 pub mod telemetry;

@@ -1,0 +1,115 @@
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use super::DeviceError;
+use crate::types::{Bytes, DeviceNumber, DmUuid};
+
+/// What the kernel tells of block devices in sysfs (Documentation/ABI/testing/sysfs-block, sysfs-block-dm).
+#[derive(Debug, Clone)]
+pub(super) struct Sysfs {
+    root: PathBuf,
+}
+
+/// The kernel counts sizes in these, whatever the device's own sectors are.
+const SECTOR: u64 = 512;
+
+impl Sysfs {
+    pub(super) const fn at(root: PathBuf) -> Self {
+        Self { root }
+    }
+
+    fn device(&self, number: DeviceNumber) -> PathBuf {
+        self.root.join("dev/block").join(number.to_string())
+    }
+
+    /// The identity of a device; `None` if there is no such device, or device mapper did not make it.
+    pub(super) fn uuid(&self, number: DeviceNumber) -> Result<Option<DmUuid>, DeviceError> {
+        value(&self.device(number).join("dm/uuid"))
+    }
+
+    /// The name that device mapper knows a device by.
+    pub(super) fn name(&self, number: DeviceNumber) -> Result<Option<String>, DeviceError> {
+        text(&self.device(number).join("dm/name"))
+    }
+
+    /// The kernel's name for a device, as in `dm-3`.
+    pub(super) fn kernel_name(&self, number: DeviceNumber) -> String {
+        let link = fs::read_link(self.device(number)).ok();
+        let name = link.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
+        name.unwrap_or_else(|| format!("dm-{}", number.minor))
+    }
+
+    /// Whether a device is suspended.
+    pub(super) fn suspended(&self, number: DeviceNumber) -> Result<bool, DeviceError> {
+        flag(&self.device(number).join("dm/suspended"))
+    }
+
+    /// Whether the kernel refuses to write to a device.
+    pub(super) fn read_only(&self, number: DeviceNumber) -> Result<bool, DeviceError> {
+        flag(&self.device(number).join("ro"))
+    }
+
+    /// The size of a device.
+    pub(super) fn size(&self, number: DeviceNumber) -> Result<Bytes, DeviceError> {
+        let path = self.device(number).join("size");
+        let sectors: u64 = value(&path)?.ok_or_else(|| gone(&path))?;
+        Ok(Bytes::new(sectors.saturating_mul(SECTOR)))
+    }
+
+    /// The kernel's names of the devices that lie on a device.
+    pub(super) fn holders(&self, number: DeviceNumber) -> Result<Vec<String>, DeviceError> {
+        let path = self.device(number).join("holders");
+        let refused = |source| DeviceError::io(&path, "cannot be listed", source);
+        let entries = fs::read_dir(&path).map_err(refused)?;
+        entries.map(|entry| Ok(entry.map_err(refused)?.file_name().to_string_lossy().into_owned())).collect()
+    }
+
+    /// The number of the device-mapper device with that identity.
+    pub(super) fn find(&self, uuid: &DmUuid) -> Result<Option<DeviceNumber>, DeviceError> {
+        let block = self.root.join("block");
+        let refused = |source| DeviceError::io(&block, "cannot be listed", source);
+        for entry in fs::read_dir(&block).map_err(refused)? {
+            let entry = entry.map_err(refused)?;
+            if !entry.file_name().as_encoded_bytes().starts_with(b"dm-") {
+                continue;
+            }
+            // A device that goes away in the meantime has no uuid or no number: it is not the one.
+            if value(&entry.path().join("dm/uuid"))?.as_ref() == Some(uuid)
+                && let Some(number) = value(&entry.path().join("dev"))?
+            {
+                return Ok(Some(number));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// A file's text without the newline at its end; `None` if there is no such file.
+fn text(path: &Path) -> Result<Option<String>, DeviceError> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text.trim_end().to_owned())),
+        // ENODEV: the file was opened, and its device went away before it was read.
+        Err(error) if error.kind() == ErrorKind::NotFound || is_no_device(&error) => Ok(None),
+        Err(error) => Err(DeviceError::io(path, "cannot be read", error)),
+    }
+}
+
+fn is_no_device(error: &std::io::Error) -> bool {
+    error.raw_os_error() == Some(nix::libc::ENODEV)
+}
+
+fn value<T: FromStr>(path: &Path) -> Result<Option<T>, DeviceError> {
+    let unreadable = |found: &String| DeviceError::Unreadable { path: path.to_owned(), found: found.clone() };
+    text(path)?.map(|text| text.parse().map_err(|_| unreadable(&text))).transpose()
+}
+
+fn flag(path: &Path) -> Result<bool, DeviceError> {
+    let number: u8 = value(path)?.ok_or_else(|| gone(path))?;
+    Ok(number != 0)
+}
+
+fn gone(path: &Path) -> DeviceError {
+    DeviceError::io(path, "is gone, and the device with it", std::io::Error::from(ErrorKind::NotFound))
+}

@@ -1,0 +1,112 @@
+//! File systems: making, checking, growing, probing, and asking how full they are.
+//!
+//! One file for each file system, behind [`FileSystem`]. Devices are given as paths; whoever needs it to
+//! be one certain device gives the path of a pinned one. Exit codes are decoded here, each program's
+//! where the program is run. This module decides nothing about volumes: above all not whether one may be
+//! formatted.
+
+mod error;
+mod ext4;
+mod gauge;
+mod health;
+mod probe;
+mod signature;
+mod surface;
+mod usage;
+
+pub use error::FsError;
+pub use gauge::Gauge;
+pub use health::Health;
+pub use probe::{Content, probe};
+pub use usage::{Amount, Usage};
+
+use std::fs::File;
+use std::path::Path;
+
+use crate::exec::Runner;
+use crate::types::{Bytes, FsType, FsUuid};
+
+/// What Quarry does with a file system. Everything else about it is the kernel's business.
+#[async_trait::async_trait]
+pub trait FileSystem: Send + Sync {
+    /// Which file system this is.
+    fn fs_type(&self) -> FsType;
+
+    /// The smallest device that it can be made on and leaves room for files.
+    fn minimum(&self) -> Bytes;
+
+    /// Mount options that it always gets, before the user's.
+    fn mount_options(&self) -> &'static [&'static str];
+
+    /// Makes an empty file system, with that UUID, on a device; whatever was there is lost.
+    ///
+    /// The program is never killed and goes on when the caller's future is dropped, or the caller dies.
+    /// `lock` becomes its standard input, so that a lock on that open file (flock(2)) lives until it
+    /// ends. Such a lock goes away with the last descriptor of the open file, unless somebody takes it
+    /// away by hand: hold it by `File::lock`, and not by a type that unlocks when it is dropped.
+    ///
+    /// The device is not flushed for certain: the caller does that.
+    ///
+    /// # Errors
+    /// The program refuses or fails: a device too small, in use, or failing.
+    async fn make(&self, runner: &dyn Runner, device: &Path, uuid: FsUuid, lock: File)
+    -> Result<(), FsError>;
+
+    /// Checks a file system that is not mounted, wholly and without writing to it. It takes minutes on a
+    /// large one, and ends when the caller's future is dropped.
+    ///
+    /// # Errors
+    /// The check itself did not run, so that nothing is known.
+    async fn check(&self, runner: &dyn Runner, device: &Path) -> Result<Check, FsError>;
+
+    /// How much of its device the file system takes up. `mount_point` is where it is mounted, if it is:
+    /// some file systems have to be asked there.
+    ///
+    /// # Errors
+    /// The device cannot be read, or does not hold this file system.
+    async fn size(&self, device: &Path, mount_point: Option<&Path>) -> Result<Bytes, FsError>;
+
+    /// Makes a mounted file system as large as its device. Where it is so already, no program is
+    /// started.
+    ///
+    /// # Errors
+    /// It did not become as large; the file system is larger than its device.
+    async fn grow(&self, runner: &dyn Runner, device: &Path, mount_point: &Path) -> Result<Growth, FsError>;
+}
+
+/// How a file system fared in a full check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Check {
+    /// Nothing is wrong with it.
+    Clean,
+    /// Something is wrong with it: the end of what the program says.
+    Damaged(String),
+}
+
+/// What growing a file system changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Growth {
+    /// It was as large as its device already.
+    Nothing,
+    /// It is larger now.
+    Grown {
+        /// Its size before.
+        from: Bytes,
+        /// Its size now.
+        to: Bytes,
+    },
+}
+
+/// The file system of that type.
+pub fn of(fs_type: FsType) -> &'static dyn FileSystem {
+    match fs_type {
+        FsType::Ext4 => &ext4::Ext4,
+    }
+}
+
+/// Runs work that may wait for a disk beside the threads that serve calls.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, FsError> + Send + 'static,
+) -> Result<T, FsError> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|ended| Err(FsError::Worker(ended)))
+}
