@@ -15,10 +15,9 @@ mod surface;
 mod usage;
 
 pub use error::FsError;
-pub use gauge::Gauge;
-pub use health::Health;
+pub use health::{Health, health};
 pub use probe::{Content, probe};
-pub use usage::{Amount, Usage};
+pub use usage::{Count, Usage, usage};
 
 use std::fs::File;
 use std::path::Path;
@@ -32,11 +31,11 @@ pub trait FileSystem: Send + Sync {
     /// Which file system this is.
     fn fs_type(&self) -> FsType;
 
-    /// The smallest device that it can be made on and leaves room for files.
-    fn minimum(&self) -> Bytes;
+    /// What it can be made on.
+    fn limits(&self) -> Limits;
 
     /// Mount options that it always gets, before the user's.
-    fn mount_options(&self) -> &'static [&'static str];
+    fn default_mount_options(&self) -> &'static [&'static str];
 
     /// Makes an empty file system, with that UUID, on a device; whatever was there is lost.
     ///
@@ -71,7 +70,14 @@ pub trait FileSystem: Send + Sync {
     ///
     /// # Errors
     /// It did not become as large; the file system is larger than its device.
-    async fn grow(&self, runner: &dyn Runner, device: &Path, mount_point: &Path) -> Result<Growth, FsError>;
+    async fn grow(&self, runner: &dyn Runner, mount_point: &Path, device: &Path) -> Result<Growth, FsError>;
+}
+
+/// What a file system can be made on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The smallest device that it fits on and leaves room for files.
+    pub minimum: Bytes,
 }
 
 /// How a file system fared in a full check.

@@ -89,6 +89,16 @@ impl Dm {
         self.on_a_thread(move |places| places.sysfs.uuid(number)).await
     }
 
+    /// The name that device mapper knows the device with that number by; `None` if there is none, or
+    /// device mapper did not make it.
+    ///
+    /// # Errors
+    /// Sysfs cannot be read.
+    pub async fn name(&self, number: DeviceNumber) -> Result<Option<DmName>, DeviceError> {
+        let name = self.on_a_thread(move |places| places.sysfs.name(number)).await?;
+        Ok(name.map(DmName::from))
+    }
+
     /// The size of the device with that number, as the kernel's table has it.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use self::superblock::Superblock;
-use super::{Check, FileSystem, FsError, Growth, blocking};
+use super::{Check, FileSystem, FsError, Growth, Limits, blocking};
 use crate::exec::{Invocation, Program, Runner, run_ok};
 use crate::types::{Bytes, FsType, FsUuid};
 
@@ -24,11 +24,11 @@ impl FileSystem for Ext4 {
 
     /// With a journal, which mke2fs leaves out of anything smaller than 2048 blocks (8 MiB); twice that
     /// leaves room for files.
-    fn minimum(&self) -> Bytes {
-        Bytes::mib(16)
+    fn limits(&self) -> Limits {
+        Limits { minimum: Bytes::mib(16) }
     }
 
-    fn mount_options(&self) -> &'static [&'static str] {
+    fn default_mount_options(&self) -> &'static [&'static str] {
         &[]
     }
 
@@ -52,7 +52,7 @@ impl FileSystem for Ext4 {
         Ok(look(device).await?.superblock.size())
     }
 
-    async fn grow(&self, runner: &dyn Runner, device: &Path, _mount_point: &Path) -> Result<Growth, FsError> {
+    async fn grow(&self, runner: &dyn Runner, _mount_point: &Path, device: &Path) -> Result<Growth, FsError> {
         let before = look(device).await?;
         let (from, available) = (before.superblock.size(), before.device_size);
         if from > available {

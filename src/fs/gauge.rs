@@ -1,44 +1,32 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::health::{self, Health};
-use super::usage::{self, Usage};
 use super::{FsError, blocking};
 
 /// How many questions may wait at one mount point. The kubelet asks each minute, and a thread that a dead
 /// file system holds never comes back.
 const WAITING: usize = 3;
 
+/// The one that all questions of this process go through, since the threads are the process's too.
+pub(super) static GAUGE: LazyLock<Gauge> = LazyLock::new(|| Gauge::new(Duration::from_secs(5)));
+
 /// Asks mounted file systems, and does not wait for those that do not answer.
-#[derive(Debug, Clone)]
-pub struct Gauge {
+#[derive(Debug)]
+pub(super) struct Gauge {
     waiting: Arc<Mutex<HashMap<PathBuf, usize>>>,
     limit: Duration,
 }
 
 impl Gauge {
     /// Waits for at most `limit` per question.
-    pub fn new(limit: Duration) -> Self {
+    fn new(limit: Duration) -> Self {
         Self { waiting: Arc::default(), limit }
     }
 
-    /// How full the file system at a mount point is (statvfs(3)).
-    ///
-    /// # Errors
-    /// [`FsError::Overdue`]: it does not answer, or did not answer several times before; or it fails.
-    pub async fn usage(&self, mount_point: &Path) -> Result<Usage, FsError> {
-        self.ask(mount_point, usage::now).await
-    }
-
-    /// Whether the file system at a mount point still works. It costs a flush of the disk at most.
-    pub async fn health(&self, mount_point: &Path) -> Health {
-        let asked = self.ask(mount_point, |path| Ok(health::now(path))).await;
-        asked.unwrap_or_else(|error| Health::Dead(error.to_string()))
-    }
-
-    async fn ask<T: Send + 'static>(
+    /// Puts a question to a mount point on a thread of its own.
+    pub(super) async fn ask<T: Send + 'static>(
         &self,
         path: &Path,
         question: impl FnOnce(&Path) -> Result<T, FsError> + Send + 'static,
@@ -111,17 +99,5 @@ mod tests {
             }
         };
         tokio::time::timeout(Duration::from_secs(10), back).await.unwrap();
-    }
-
-    #[tokio::test]
-    async fn a_living_file_system_answers() {
-        let folder = tempfile::tempdir().unwrap();
-        let gauge = Gauge::new(Duration::from_secs(10));
-        let usage = gauge.usage(folder.path()).await.unwrap();
-        assert!(usage.bytes.total >= usage.bytes.used + usage.bytes.available);
-        assert_eq!(gauge.health(folder.path()).await, Health::Alive);
-        assert!(gauge.usage(Path::new("/nonexistent")).await.is_err());
-        assert!(matches!(gauge.health(Path::new("/nonexistent")).await, Health::Dead(_)));
-        assert!(gauge.waiting.lock().unwrap().is_empty());
     }
 }

@@ -31,7 +31,7 @@ pub struct Mount {
 
 impl Mount {
     /// Whether nothing can be written through this mount.
-    pub fn read_only(&self) -> bool {
+    pub fn is_read_only(&self) -> bool {
         has(&self.options, "ro") || has(&self.super_options, "ro")
     }
 
@@ -131,7 +131,7 @@ mod tests {
         let [mount] = &parse(text)[..] else { panic!() };
         assert_eq!((mount.id, mount.parent, mount.device), (36, 35, "98:0".parse().unwrap()));
         assert_eq!((mount.root.as_os_str(), mount.target.as_os_str()), ("/mnt1".as_ref(), "/mnt 2".as_ref()));
-        assert_eq!((mount.shared, mount.read_only()), (Some(7), false));
+        assert_eq!((mount.shared, mount.is_read_only()), (Some(7), false));
         assert_eq!((&mount.fs_type[..], &mount.source[..]), ("ext4".as_ref(), "/dev/root".as_ref()));
         assert!(mount.has_option("noatime") && !mount.has_option("no"));
     }

@@ -26,6 +26,20 @@ impl DmName {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Whether it is the name of an LV called `lv`, in whatever group: a single hyphen stands before it.
+    pub fn names(&self, lv: &LvName) -> bool {
+        let group =
+            self.0.strip_suffix(&lv.as_str().replace('-', "--")).and_then(|rest| rest.strip_suffix('-'));
+        group.is_some_and(|group| group.bytes().rev().take_while(|byte| *byte == b'-').count() % 2 == 0)
+    }
+}
+
+impl From<String> for DmName {
+    /// Takes what sysfs shows.
+    fn from(name: String) -> Self {
+        Self(name)
+    }
 }
 
 /// The identity of a device-mapper device that LVM made: `LVM-` and both UUIDs.
@@ -37,6 +51,11 @@ impl DmUuid {
     /// The identity of the volume `lv` in the group `vg`.
     pub fn of(vg: &VgUuid, lv: &LvUuid) -> Self {
         Self(format!("LVM-{}{}", vg.compact(), lv.compact()))
+    }
+
+    /// Whether it is the identity of a volume in that group.
+    pub fn is_of_group(&self, vg: &VgUuid) -> bool {
+        self.0.strip_prefix("LVM-").is_some_and(|uuids| uuids.starts_with(&vg.compact()))
     }
 }
 
@@ -64,5 +83,8 @@ mod tests {
         let name = DmName::of(&"my-vg".parse().unwrap(), &"pvc-1".parse().unwrap());
         assert_eq!(name.as_str(), "my--vg-pvc--1");
         assert_eq!(name.as_str().len(), mangled_len("my-vg") + 1 + mangled_len("pvc-1"));
+        assert!(name.names(&"pvc-1".parse().unwrap()));
+        assert!(!name.names(&"1".parse().unwrap()));
+        assert!(!DmName::from("vg-a--b".to_owned()).names(&"b".parse().unwrap()));
     }
 }
