@@ -13,6 +13,7 @@
 mod backend;
 mod command;
 mod error;
+mod events;
 mod group;
 mod groups;
 mod health;
@@ -28,6 +29,7 @@ mod view;
 pub use backend::{Backend, Engine, EngineError, Fingerprint};
 pub use command::Command;
 pub use error::GroupError;
+pub use events::watch;
 pub use group::{Group, Intent};
 pub use groups::{Groups, Selection, Settings};
 pub use health::{Health, Sighting, sightings};
