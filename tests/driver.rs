@@ -1,0 +1,115 @@
+//! The driver as a process of its own, for tests in a guest: started, spoken to over its socket, killed.
+
+mod client;
+mod lvm;
+
+pub(crate) use client::{Client, Mode};
+pub(crate) use lvm::{command, make_group, report};
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// The group that tests work in.
+pub(crate) const VG: &str = "vg0";
+
+/// How long the driver may take to answer its first call.
+const START: Duration = Duration::from_secs(30);
+
+/// Where the driver's socket is in the guest.
+const SOCKET: &str = "/run/quarry/csi.sock";
+
+/// A running driver. It is killed when this is dropped.
+pub(crate) struct Driver {
+    child: Child,
+    socket: PathBuf,
+}
+
+impl Driver {
+    /// Starts `quarry standalone` on [`VG`], and waits until it answers.
+    pub(crate) async fn start() -> Self {
+        Self::start_with(&["--volume-group", VG]).await
+    }
+
+    /// Starts `quarry standalone` with these arguments, and waits until it answers.
+    pub(crate) async fn start_with(arguments: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_quarry"));
+        command.arg("standalone").args(arguments);
+        Self::launch(command).await
+    }
+
+    /// Starts whatever `command` makes a driver, and waits until it answers.
+    pub(crate) async fn launch(mut command: Command) -> Self {
+        let socket = PathBuf::from(SOCKET);
+        let child = command
+            .env("CSI_ENDPOINT", format!("unix://{SOCKET}"))
+            .env("QUARRY_LOG", "debug")
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut driver = Self { child, socket };
+        driver.answers().await;
+        driver
+    }
+
+    /// Waits for the first answer.
+    async fn answers(&mut self) {
+        let end = Instant::now() + START;
+        while Client::connect(&self.socket).await.is_none() {
+            assert!(self.child.try_wait().unwrap().is_none(), "the driver ended instead of serving");
+            assert!(Instant::now() < end, "the driver does not answer within {START:?}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// A client of its own connection.
+    pub(crate) async fn client(&self) -> Client {
+        Client::connect(&self.socket).await.expect("the driver does not answer")
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Kills it with no warning.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Asks it to end, and waits until it has.
+    pub(crate) fn stop(mut self) -> std::process::ExitStatus {
+        let pid = nix::unistd::Pid::from_raw(self.child.id().try_into().unwrap());
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
+        self.child.wait().unwrap()
+    }
+
+    /// Waits until it has ended by itself.
+    pub(crate) fn wait(mut self) -> std::process::ExitStatus {
+        self.child.wait().unwrap()
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// Runs a test's future on a runtime of its own.
+pub(crate) fn run<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(future)
+}
+
+/// A folder for staging or publishing, made anew.
+pub(crate) fn folder(name: &str) -> PathBuf {
+    let path = Path::new("/var/lib/kubelet").join(name);
+    std::fs::create_dir_all(&path).unwrap();
+    path
+}

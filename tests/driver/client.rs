@@ -1,0 +1,147 @@
+use std::collections::HashMap;
+use std::path::Path;
+
+use csi::controller_client::ControllerClient;
+use csi::identity_client::IdentityClient;
+use csi::node_client::NodeClient;
+use csi::volume_capability::access_mode::Mode as AccessMode;
+use csi::volume_capability::{self, AccessType};
+use quarry::proto::csi::v1 as csi;
+use tonic::Status;
+use tonic::transport::{Channel, Endpoint};
+
+/// How a volume is to be shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Ext4,
+    Block,
+}
+
+impl Mode {
+    pub(crate) fn capability(self) -> csi::VolumeCapability {
+        self.capability_for(AccessMode::SingleNodeMultiWriter)
+    }
+
+    pub(crate) fn capability_for(self, mode: AccessMode) -> csi::VolumeCapability {
+        let access = match self {
+            Self::Ext4 => AccessType::Mount(volume_capability::MountVolume {
+                fs_type: "ext4".into(),
+                ..Default::default()
+            }),
+            Self::Block => AccessType::Block(volume_capability::BlockVolume {}),
+        };
+        csi::VolumeCapability {
+            access_mode: Some(volume_capability::AccessMode { mode: mode.into() }),
+            access_type: Some(access),
+        }
+    }
+}
+
+/// A caller of the driver, as Kubernetes' sidecars and the kubelet are.
+#[derive(Debug, Clone)]
+pub(crate) struct Client {
+    pub(crate) controller: ControllerClient<Channel>,
+    pub(crate) node: NodeClient<Channel>,
+}
+
+type Answer<T> = Result<T, Status>;
+
+fn range(size: u64) -> csi::CapacityRange {
+    csi::CapacityRange { required_bytes: size.try_into().unwrap(), limit_bytes: 0 }
+}
+
+impl Client {
+    /// `None` where nobody answers.
+    pub(crate) async fn connect(socket: &Path) -> Option<Self> {
+        let endpoint = Endpoint::try_from(format!("unix://{}", socket.display())).unwrap();
+        let channel = endpoint.connect().await.ok()?;
+        let probe = IdentityClient::new(channel.clone()).probe(csi::ProbeRequest {}).await;
+        probe.ok()?.into_inner().ready.filter(|ready| *ready)?;
+        Some(Self { controller: ControllerClient::new(channel.clone()), node: NodeClient::new(channel) })
+    }
+
+    pub(crate) async fn create(&mut self, name: &str, size: u64, mode: Mode) -> Answer<csi::Volume> {
+        self.create_with(csi::CreateVolumeRequest {
+            name: name.into(),
+            capacity_range: Some(range(size)),
+            volume_capabilities: vec![mode.capability()],
+            ..Default::default()
+        })
+        .await
+    }
+
+    pub(crate) async fn create_with(&mut self, request: csi::CreateVolumeRequest) -> Answer<csi::Volume> {
+        Ok(self.controller.create_volume(request).await?.into_inner().volume.unwrap())
+    }
+
+    pub(crate) async fn delete(&mut self, id: &str) -> Answer<()> {
+        let request = csi::DeleteVolumeRequest { volume_id: id.into(), ..Default::default() };
+        self.controller.delete_volume(request).await.map(drop)
+    }
+
+    /// The size afterwards.
+    pub(crate) async fn expand(&mut self, id: &str, size: u64, mode: Mode) -> Answer<u64> {
+        let request = csi::ControllerExpandVolumeRequest {
+            volume_id: id.into(),
+            capacity_range: Some(range(size)),
+            volume_capability: Some(mode.capability()),
+            ..Default::default()
+        };
+        let answer = self.controller.controller_expand_volume(request).await?.into_inner();
+        assert!(!answer.node_expansion_required, "the driver does all of an expansion itself");
+        Ok(answer.capacity_bytes.try_into().unwrap())
+    }
+
+    /// What is available, and the largest volume that could be made.
+    pub(crate) async fn capacity(&mut self) -> Answer<(u64, u64)> {
+        let answer = self.controller.get_capacity(csi::GetCapacityRequest::default()).await?.into_inner();
+        Ok((
+            answer.available_capacity.try_into().unwrap(),
+            answer.maximum_volume_size.unwrap().try_into().unwrap(),
+        ))
+    }
+
+    pub(crate) async fn stage(&mut self, id: &str, staging: &Path, mode: Mode) -> Answer<()> {
+        let request = csi::NodeStageVolumeRequest {
+            volume_id: id.into(),
+            staging_target_path: staging.to_str().unwrap().into(),
+            volume_capability: Some(mode.capability()),
+            ..Default::default()
+        };
+        self.node.node_stage_volume(request).await.map(drop)
+    }
+
+    pub(crate) async fn unstage(&mut self, id: &str, staging: &Path) -> Answer<()> {
+        let staging = staging.to_str().unwrap().into();
+        let request = csi::NodeUnstageVolumeRequest { volume_id: id.into(), staging_target_path: staging };
+        self.node.node_unstage_volume(request).await.map(drop)
+    }
+
+    pub(crate) async fn publish(
+        &mut self,
+        id: &str,
+        staging: &Path,
+        target: &Path,
+        mode: Mode,
+    ) -> Answer<()> {
+        self.publish_with(csi::NodePublishVolumeRequest {
+            volume_id: id.into(),
+            staging_target_path: staging.to_str().unwrap().into(),
+            target_path: target.to_str().unwrap().into(),
+            volume_capability: Some(mode.capability()),
+            publish_context: HashMap::new(),
+            ..Default::default()
+        })
+        .await
+    }
+
+    pub(crate) async fn publish_with(&mut self, request: csi::NodePublishVolumeRequest) -> Answer<()> {
+        self.node.node_publish_volume(request).await.map(drop)
+    }
+
+    pub(crate) async fn unpublish(&mut self, id: &str, target: &Path) -> Answer<()> {
+        let target = target.to_str().unwrap().into();
+        let request = csi::NodeUnpublishVolumeRequest { volume_id: id.into(), target_path: target };
+        self.node.node_unpublish_volume(request).await.map(drop)
+    }
+}
