@@ -4,8 +4,23 @@
 //! power cut at any point converges. It knows LVM, file systems and mounts; it knows neither gRPC nor
 //! Kubernetes.
 
+mod busy;
+mod capacity;
+mod create;
+mod delete;
+mod devices;
 mod error;
+mod expand;
+mod growth;
+mod lock;
+mod prepare;
+mod publish;
 mod request;
+mod stage;
+mod usage;
+mod volumes;
 
 pub use error::VolumeError;
+pub use publish::PublishRequest;
 pub use request::{Capacity, CapacityRequest, CreateRequest, Expanded, Usage, VolumeInfo, VolumeUsage};
+pub use volumes::{Parts, Volumes};

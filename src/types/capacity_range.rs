@@ -60,6 +60,14 @@ impl CapacityRange {
         Ok(extents)
     }
 
+    /// The size to grow a volume of `present` bytes to, in whole extents; never less than it has.
+    ///
+    /// # Errors
+    /// No whole number of extents lies in the range, from the present size on.
+    pub fn extents_from(&self, extent: ExtentSize, present: Bytes) -> Result<Extents, RangeError> {
+        Self { required: self.required.max(present), ..*self }.extents(extent, Bytes::ZERO)
+    }
+
     /// Whether a volume of `size` is what the caller asked for.
     pub fn admits(&self, size: Bytes) -> bool {
         size >= self.required && self.limit.is_none_or(|limit| size <= limit)

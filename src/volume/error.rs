@@ -1,4 +1,5 @@
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::exec::ExecError;
 use crate::lvm::GroupError;
@@ -180,6 +181,10 @@ pub enum VolumeError {
         /// What was found, and what to do.
         found: String,
     },
+
+    /// It could not be prepared.
+    #[error("volume could not be prepared: {0}")]
+    Preparation(Arc<VolumeError>),
 
     /// The driver is ending.
     #[error("the driver is shutting down: ask again when it is back")]

@@ -1,0 +1,207 @@
+use std::sync::Arc;
+
+use super::volumes::{Found, Volumes, volume_in};
+use super::{CreateRequest, VolumeError, VolumeInfo};
+use crate::fs;
+use crate::lvm::{Group, GroupError, Health, Intent, Turn, View};
+use crate::types::{
+    Bytes, Extents, Layout, LvName, Segment, VgUuid, VolumeId, VolumeMode, VolumeState, VolumeTags,
+};
+
+impl Volumes {
+    /// Makes a volume, or finds the one that an earlier call of that name made. Its preparation begins
+    /// at once, and does not hold up the answer.
+    ///
+    /// # Errors
+    /// [`VolumeError::NoPlace`] and [`VolumeError::NoRoom`] mean that nothing was started.
+    pub async fn create(self: &Arc<Self>, request: &CreateRequest) -> Result<VolumeInfo, VolumeError> {
+        let name = LvName::for_volume(&request.name);
+        let _busy = self.busy.take(&name, "create")?;
+        let candidates = self.candidates(request)?;
+        if let Some(group) = holder(&candidates, &name).await? {
+            let turn = group.turn(Intent::Device).await?;
+            let view = Arc::clone(turn.view()?);
+            let existing = self.compare(&group, &view, &name, request)?;
+            return existing.ok_or_else(|| VolumeError::Busy { what: format!("a change of {name}") });
+        }
+        let group = roomiest(&candidates).await?;
+        let mut turn = group.turn(Intent::Change).await.map_err(nothing_started)?;
+        let view = Arc::clone(turn.view()?);
+        if let Some(existing) = self.compare(&group, &view, &name, request)? {
+            return Ok(existing);
+        }
+        self.cut(&mut turn, &view, name, request).await
+    }
+
+    /// The groups that the request may use.
+    fn candidates(&self, request: &CreateRequest) -> Result<Vec<Arc<Group>>, VolumeError> {
+        let groups: Vec<Arc<Group>> = match &request.parameters.volume_group {
+            Some(name) => self.groups.named(name),
+            None => self.groups.all().into_iter().filter(|group| group.name().is_some()).collect(),
+        };
+        if groups.is_empty() {
+            return Err(VolumeError::NoPlace(self.no_group(request)));
+        }
+        let here: Vec<_> =
+            groups.into_iter().filter(|group| self.admits(&request.requisite, group.uuid())).collect();
+        if here.is_empty() {
+            let reason = format!("it was asked for in another place than this node, {}", self.node);
+            return Err(VolumeError::NoPlace(reason));
+        }
+        Ok(here)
+    }
+
+    fn no_group(&self, request: &CreateRequest) -> String {
+        let wanted = request
+            .parameters
+            .volume_group
+            .as_ref()
+            .map_or_else(|| "volume group".to_owned(), |name| format!("volume group {name}"));
+        let names: Vec<String> = self.groups.names().iter().map(ToString::to_string).collect();
+        let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        format!("node {} has no {wanted} that Quarry uses; it has: {there}", self.node)
+    }
+
+    /// Whether one of the places asked for is this node, with that group.
+    pub(super) fn admits(&self, places: &[Vec<Segment>], vg: &VgUuid) -> bool {
+        places.is_empty() || places.iter().any(|place| self.is_here(place, vg))
+    }
+
+    pub(super) fn is_here(&self, place: &[Segment], vg: &VgUuid) -> bool {
+        !place.is_empty()
+            && place.iter().all(|segment| match segment {
+                Segment::Node(node) => *node == self.node,
+                Segment::Vg(uuid) => uuid == vg,
+            })
+    }
+
+    /// The volume of that name, if there is one and it is what is asked for.
+    fn compare(
+        &self,
+        group: &Arc<Group>,
+        view: &View,
+        name: &LvName,
+        request: &CreateRequest,
+    ) -> Result<Option<VolumeInfo>, VolumeError> {
+        let Some((lv, tags)) = volume_in(view, name)? else { return Ok(None) };
+        if let Some(difference) = difference(&tags, lv.size, request) {
+            return Err(VolumeError::Exists { name: request.name.clone(), difference });
+        }
+        let id = VolumeId { vg: group.uuid().clone(), lv: name.clone() };
+        Ok(Some(VolumeInfo { id, size: lv.size, mode: tags.mode }))
+    }
+
+    async fn cut(
+        self: &Arc<Self>,
+        turn: &mut Turn,
+        view: &View,
+        name: LvName,
+        request: &CreateRequest,
+    ) -> Result<VolumeInfo, VolumeError> {
+        let group = Arc::clone(turn.group());
+        let extents = request.range.extents(view.vg.extent_size, floor(request.mode))?;
+        room_for(&group, view, extents)?;
+        let tags = VolumeTags {
+            state: VolumeState::Blank,
+            name: request.name.clone(),
+            mode: request.mode,
+            claim: request.parameters.claim.clone(),
+        };
+        let lv = match turn.create(&name, extents, tags.encode()).await {
+            Ok(lv) => lv,
+            Err(refused @ GroupError::Refused { .. }) => {
+                room_for(&group, turn.view()?, extents)?;
+                return Err(refused.into());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let id = VolumeId { vg: group.uuid().clone(), lv: name };
+        let info = VolumeInfo { id: id.clone(), size: lv.size, mode: request.mode };
+        tracing::info!(volume = %id, size = %lv.size, mode = %request.mode, "created");
+        self.prepare(&Found { id, group, vg_name: view.vg.name.clone(), lv, tags });
+        Ok(info)
+    }
+}
+
+/// The smallest volume that can be shown in that way.
+fn floor(mode: VolumeMode) -> Bytes {
+    match mode {
+        VolumeMode::Filesystem(fs) => fs::of(fs).limits().minimum,
+        VolumeMode::Block => Bytes::ZERO,
+    }
+}
+
+/// The group that holds an LV of that name. A group that cannot be read may hold it: nothing new is
+/// made then.
+async fn holder(groups: &[Arc<Group>], name: &LvName) -> Result<Option<Arc<Group>>, VolumeError> {
+    for group in groups {
+        let view = group.view().await.map_err(nothing_started)?;
+        if view.lv(name).is_some() {
+            return Ok(Some(Arc::clone(group)));
+        }
+    }
+    Ok(None)
+}
+
+/// The group in which creation may use the most bytes.
+async fn roomiest(groups: &[Arc<Group>]) -> Result<Arc<Group>, VolumeError> {
+    let mut best: Option<(Bytes, Arc<Group>)> = None;
+    let mut reason = VolumeError::NoPlace("there is no volume group".to_owned());
+    for group in groups {
+        match usable(group).await {
+            Ok(room) if best.as_ref().is_none_or(|(most, _)| room > *most) => {
+                best = Some((room, Arc::clone(group)));
+            }
+            Ok(_) => {}
+            Err(error) => reason = error,
+        }
+    }
+    best.map(|(_, group)| group).ok_or(reason)
+}
+
+async fn usable(group: &Arc<Group>) -> Result<Bytes, VolumeError> {
+    let view = group.view().await.map_err(nothing_started)?;
+    match (group.health().map_err(nothing_started)?, group.name()) {
+        (Health::Healthy, _) | (_, None) => {
+            Ok(view.vg.extent_size.size_of(view.room(group.reserve()).usable))
+        }
+        (health, Some(vg)) => Err(nothing_started(GroupError::Unhealthy { vg, health })),
+    }
+}
+
+/// A group that takes no change, before anything was asked of it: another node may do better.
+fn nothing_started(error: GroupError) -> VolumeError {
+    match error {
+        GroupError::Unseen(_) | GroupError::Unhealthy { .. } | GroupError::Stuck { .. } => {
+            VolumeError::NoPlace(error.to_string())
+        }
+        other => VolumeError::Group(other),
+    }
+}
+
+fn room_for(group: &Group, view: &View, wanted: Extents) -> Result<(), VolumeError> {
+    let room = view.room(group.reserve());
+    let largest = room.largest(Layout::Linear);
+    if wanted <= largest {
+        return Ok(());
+    }
+    let size = |extents| view.vg.extent_size.size_of(extents);
+    Err(VolumeError::NoRoom {
+        vg: view.vg.name.clone(),
+        wanted: size(wanted),
+        free: size(room.free),
+        reserve: size(room.kept),
+        largest: size(largest),
+    })
+}
+
+/// In what an existing volume is not what is asked for now.
+fn difference(tags: &VolumeTags, size: Bytes, request: &CreateRequest) -> Option<String> {
+    if tags.name != request.name {
+        return Some(format!("it was made for the name {}", tags.name));
+    }
+    if tags.mode != request.mode {
+        return Some(format!("it is a {}, and a {} is asked for", tags.mode, request.mode));
+    }
+    (!request.range.admits(size)).then(|| format!("it has {size}, which is not in the range asked for"))
+}

@@ -1,0 +1,69 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::VolumeError;
+use super::volumes::{Found, Volumes};
+use crate::lvm::{Intent, LvRow, Turn};
+use crate::types::{VolumeId, VolumeState};
+
+/// How long an open device is given to be closed, and how often it is looked at meanwhile: udev opens a
+/// device for a moment after somebody who wrote to it has closed it.
+const OPEN_LOOKS: u32 = 20;
+const OPEN_PAUSE: Duration = Duration::from_millis(50);
+
+impl Volumes {
+    /// Removes a volume. When this answers, LVM does not list it any more.
+    ///
+    /// # Errors
+    /// It is in use, it is not ours, or its group takes no change; nothing is changed then. Its group
+    /// is not there ([`VolumeError::VgUnseen`]): nothing can be said of it.
+    pub async fn delete(self: &Arc<Self>, id: &VolumeId) -> Result<(), VolumeError> {
+        let _busy = self.busy.take(&id.lv, "delete")?;
+        let found = match self.find(id).await {
+            Err(VolumeError::NotFound(_)) => return Ok(()),
+            found => found?,
+        };
+        removable(&found)?;
+        self.in_use(&found).await?;
+        self.preparations.end(&found.lv.uuid).await;
+        let lock = self.locks.take(&found.lv.uuid).await?;
+        let mut turn = found.group.turn(Intent::Change).await?;
+        let Some(lv) = turn.now(&id.lv).await?.filter(|lv| lv.uuid == found.lv.uuid) else {
+            return Ok(());
+        };
+        let found = Found { lv, ..found };
+        self.in_use(&found).await?;
+        closed(&mut turn, &found).await?;
+        self.remove_growth(&mut turn, &found).await?;
+        turn.remove(&id.lv).await?;
+        drop(turn);
+        lock.remove_file();
+        tracing::info!(volume = %id, size = %found.lv.size, "removed");
+        Ok(())
+    }
+}
+
+/// Whether a volume in that state can be removed by this release.
+fn removable(found: &Found) -> Result<(), VolumeError> {
+    match found.tags.state {
+        VolumeState::Blank | VolumeState::Fresh | VolumeState::Used => Ok(()),
+        state @ (VolumeState::Copying | VolumeState::Condemned | VolumeState::Growing) => {
+            let reason = "a newer release of Quarry is at work on it".to_owned();
+            Err(VolumeError::State { id: found.id.clone(), state, reason })
+        }
+    }
+}
+
+/// Waits a moment for the device to be closed.
+async fn closed(turn: &mut Turn, found: &Found) -> Result<(), VolumeError> {
+    let mut open = found.lv.open;
+    for _ in 0..OPEN_LOOKS {
+        if !open {
+            return Ok(());
+        }
+        tokio::time::sleep(OPEN_PAUSE).await;
+        open = turn.now(&found.id.lv).await?.is_some_and(|lv: LvRow| lv.open);
+    }
+    let by = "its device is open in some process (see lsof or fuser on the node)".to_owned();
+    Err(VolumeError::InUse { id: found.id.clone(), by })
+}

@@ -1,0 +1,60 @@
+use super::VolumeError;
+use super::volumes::{Found, Volumes};
+use crate::device::{Access, Pinned};
+use crate::lvm::Intent;
+use crate::types::{BlockDevice, DeviceNumber, DmName, DmUuid, VolumeId};
+
+impl Volumes {
+    /// The volume's device, active and not suspended: it is activated or resumed where it is not.
+    ///
+    /// # Errors
+    /// LVM could not activate or resume it, or no node leads to it.
+    pub(super) async fn device(&self, found: &Found) -> Result<BlockDevice, VolumeError> {
+        match self.active(found).await? {
+            Some(device) if !device.suspended => return Ok(device),
+            Some(_) => drop(found.group.turn(Intent::Device).await?.refresh(&found.id.lv).await?),
+            None => drop(found.group.turn(Intent::Device).await?.activate(&found.id.lv).await?),
+        }
+        let device = self.active(found).await?.filter(|device| !device.suspended);
+        device.ok_or_else(|| {
+            let what = format!("LVM says that {} is active, and the kernel has no such device", found.id);
+            VolumeError::host(what, "look at dmsetup info and udev on the node")
+        })
+    }
+
+    /// The volume's device, if it is active.
+    ///
+    /// # Errors
+    /// It is active, and no node leads to it or can be made.
+    pub(super) async fn active(&self, found: &Found) -> Result<Option<BlockDevice>, VolumeError> {
+        let name = DmName::of(&found.vg_name, &found.id.lv);
+        let uuid = DmUuid::of(&found.id.vg, &found.lv.uuid);
+        let device = self.dm.find_or_heal(&name, &uuid).await;
+        device
+            .map_err(|error| VolumeError::host(format!("the device of {} cannot be found", found.id), error))
+    }
+
+    /// Opens the volume's device, so that it stays the volume's for as long as it is open.
+    ///
+    /// # Errors
+    /// It is not the volume's any more, or cannot be opened that way.
+    pub(super) async fn pin(
+        &self,
+        found: &Found,
+        device: &BlockDevice,
+        access: Access,
+    ) -> Result<Pinned, VolumeError> {
+        let pinned = self.dm.pin(device, access).await;
+        pinned
+            .map_err(|error| VolumeError::host(format!("the device of {} cannot be opened", found.id), error))
+    }
+
+    /// Whether the device with that number is the volume. It asks the kernel alone, so that it works
+    /// while LVM does not answer and after the LV is gone.
+    pub(super) async fn is_volume(&self, number: DeviceNumber, id: &VolumeId) -> Result<bool, VolumeError> {
+        let failed = |error| VolumeError::host(format!("device {number} cannot be looked at"), error);
+        let uuid = self.dm.uuid(number).await.map_err(failed)?;
+        let name = self.dm.name(number).await.map_err(failed)?;
+        Ok(uuid.is_some_and(|uuid| uuid.is_of_group(&id.vg)) && name.is_some_and(|name| name.names(&id.lv)))
+    }
+}

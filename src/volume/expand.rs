@@ -1,0 +1,103 @@
+use std::sync::Arc;
+
+use super::volumes::{Found, Volumes, volume_in};
+use super::{Expanded, VolumeError};
+use crate::lvm::{Intent, View};
+use crate::types::{Bytes, CapacityRange, Extents, VolumeId, VolumeMode, VolumeState};
+
+impl Volumes {
+    /// Makes a volume at least as large as asked: its LV, and its file system where that is mounted.
+    /// A volume that is large enough already has its file system grown all the same, since an earlier
+    /// call may have ended between the two.
+    ///
+    /// # Errors
+    /// [`VolumeError::NoRoomToGrow`]: the user may ask for less. A blank volume is
+    /// [`VolumeError::Busy`]: it is being prepared.
+    pub async fn expand(
+        self: &Arc<Self>,
+        id: &VolumeId,
+        range: &CapacityRange,
+    ) -> Result<Expanded, VolumeError> {
+        let found = self.find(id).await?;
+        match found.tags.mode {
+            VolumeMode::Block => self.grow_block(found, range).await,
+            VolumeMode::Filesystem(_) => {
+                let _busy = self.busy.take(&id.lv, "expand")?;
+                let found = self.find(id).await?;
+                growable(&found)?;
+                self.extend(&found, range).await?;
+                self.finish(&self.find(id).await?).await
+            }
+        }
+    }
+
+    /// Extends the LV by whatever extents are free.
+    async fn extend(&self, found: &Found, range: &CapacityRange) -> Result<(), VolumeError> {
+        let mut turn = found.group.turn(Intent::Change).await?;
+        let view = Arc::clone(turn.view()?);
+        let missing = missing(&view, found, range)?;
+        if missing > Extents::ZERO {
+            turn.extend(&found.id.lv, missing, Vec::new()).await?;
+            tracing::info!(volume = %found.id, extents = %missing, "extended");
+        }
+        Ok(())
+    }
+
+    /// Sees to it that the kernel's device and the mounted file system are as large as the LV.
+    pub(super) async fn finish(&self, found: &Found) -> Result<Expanded, VolumeError> {
+        let size = found.lv.size;
+        let done = Expanded { size, node_expansion_required: false };
+        let Some(device) = self.active(found).await? else { return Ok(done) };
+        if device.suspended || self.device_size(&found.id, device.number).await? < size {
+            found.group.turn(Intent::Device).await?.refresh(&found.id.lv).await?;
+        }
+        let VolumeMode::Filesystem(fs) = found.tags.mode else { return Ok(done) };
+        let _lock = self.locks.take(&found.lv.uuid).await?;
+        if self.grow_mounted(found, fs, &device).await? {
+            return Ok(done);
+        }
+        let open = found.group.turn(Intent::Device).await?.now(&found.id.lv).await?.is_some_and(|lv| lv.open);
+        Ok(Expanded { size, node_expansion_required: open })
+    }
+}
+
+/// Whether a volume in that state can grow.
+pub(super) fn growable(found: &Found) -> Result<(), VolumeError> {
+    match found.tags.state {
+        VolumeState::Fresh | VolumeState::Used => Ok(()),
+        VolumeState::Blank => Err(VolumeError::Busy { what: format!("the preparation of {}", found.id) }),
+        state @ (VolumeState::Copying | VolumeState::Condemned | VolumeState::Growing) => {
+            let reason = "a newer release of Quarry is at work on it".to_owned();
+            Err(VolumeError::State { id: found.id.clone(), state, reason })
+        }
+    }
+}
+
+/// How many extents the volume lacks to be as large as asked.
+///
+/// # Errors
+/// No size in the range can be reached from its present one, or the group has no room for it.
+pub(super) fn missing(view: &View, found: &Found, range: &CapacityRange) -> Result<Extents, VolumeError> {
+    let extent = view.vg.extent_size;
+    let (lv, _) = volume_in(view, &found.id.lv)?.ok_or_else(|| VolumeError::NotFound(found.id.clone()))?;
+    if lv.uuid != found.lv.uuid {
+        return Err(VolumeError::NotFound(found.id.clone()));
+    }
+    let wanted = range.extents_from(extent, lv.size)?;
+    let missing = wanted.saturating_sub(extent.round_down(lv.size));
+    if missing > view.vg.free {
+        return Err(VolumeError::NoRoomToGrow {
+            vg: view.vg.name.clone(),
+            size: lv.size,
+            wanted: extent.size_of(wanted),
+            free: extent.size_of(view.vg.free),
+        });
+    }
+    Ok(missing)
+}
+
+/// The bytes that `extents` more make of a volume.
+pub(super) fn grown(view: &View, found: &Found, extents: Extents) -> Bytes {
+    let extent = view.vg.extent_size;
+    extent.size_of(extent.round_down(found.lv.size).saturating_add(extents))
+}

@@ -1,0 +1,192 @@
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::expand::{growable, grown, missing};
+use super::volumes::{Found, Volumes};
+use super::{Expanded, VolumeError};
+use crate::device::{Access, Zeroed, zero};
+use crate::lvm::{Group, Intent, LvRow, Turn, View};
+use crate::types::{
+    Bytes, CapacityRange, Extents, GrowthTags, LvName, Owner, VolumeId, VolumeState, VolumeTags,
+};
+
+/// How often growth begins again because somebody changed the group at the wrong moment.
+const ATTEMPTS: usize = 3;
+
+/// A hidden LV whose extents a raw block volume is to get, once they are zero.
+struct Growth {
+    lv: LvRow,
+    name: LvName,
+    tags: GrowthTags,
+}
+
+impl Volumes {
+    /// Makes a raw block volume larger. Its user sees the new extents the moment they are its, so they
+    /// are zeroed first, as a hidden LV, and then handed over in one turn.
+    pub(super) async fn grow_block(
+        self: &Arc<Self>,
+        found: Found,
+        range: &CapacityRange,
+    ) -> Result<Expanded, VolumeError> {
+        let name = LvName::for_growth(&found.lv.uuid);
+        // The volume itself stays free while the extents are zeroed: staging must not wait for that.
+        let _busy = self.busy.take(&name, "expand")?;
+        growable(&found)?;
+        for _ in 0..ATTEMPTS {
+            let Some(growth) = self.cut_growth(&found, &name, range).await? else {
+                let found = self.find(&found.id).await?;
+                return self.finish(&found).await;
+            };
+            self.zero_growth(&found, &growth).await?;
+            let _busy = self.busy.take(&found.id.lv, "expand")?;
+            let _lock = self.locks.take(&found.lv.uuid).await?;
+            if self.hand_over(&found, &growth).await? {
+                return self.finish(&self.find(&found.id).await?).await;
+            }
+        }
+        Err(VolumeError::Busy { what: format!("a change of volume group {} by others", found.vg_name) })
+    }
+
+    /// The hidden LV, made now or found where an earlier call left it; `None` where the volume is large
+    /// enough.
+    async fn cut_growth(
+        &self,
+        found: &Found,
+        name: &LvName,
+        range: &CapacityRange,
+    ) -> Result<Option<Growth>, VolumeError> {
+        let mut turn = found.group.turn(Intent::Change).await?;
+        let view = Arc::clone(turn.view()?);
+        let left = growth_in(&view, name)?;
+        let reusable =
+            left.as_ref().map_or(Extents::ZERO, |growth| view.vg.extent_size.round_down(growth.lv.size));
+        let missing = missing(&with_free(&view, reusable), found, range)?;
+        let wanted = view.vg.extent_size.round_down(grown(&view, found, missing));
+        let tags = GrowthTags { target: found.lv.uuid.clone(), extents: wanted };
+        if let Some(growth) = left {
+            if missing > Extents::ZERO && growth.tags == tags && reusable == missing {
+                return Ok(Some(growth));
+            }
+            turn.remove(name).await?;
+        }
+        if missing == Extents::ZERO {
+            return Ok(None);
+        }
+        let lv = turn.create(name, missing, tags.encode()).await?;
+        Ok(Some(Growth { lv, name: name.clone(), tags }))
+    }
+
+    async fn zero_growth(&self, target: &Found, growth: &Growth) -> Result<(), VolumeError> {
+        let hidden = hidden(target, growth);
+        let lock = self.locks.take(&growth.lv.uuid).await?;
+        let device = self.device(&hidden).await?;
+        let failed =
+            |error| VolumeError::host(format!("the extents for {} cannot be zeroed", target.id), error);
+        let pinned = self.pin(&hidden, &device, Access::Exclusive).await?;
+        let zeroed = zero(&pinned, 0..growth.lv.size.get(), Some(lock.share()?), self.stop.clone()).await;
+        match zeroed.map_err(failed)? {
+            Zeroed::Done => lock.remove_file(),
+            Zeroed::Stopped { .. } => return Err(VolumeError::ShuttingDown),
+        }
+        Ok(())
+    }
+
+    /// Gives the hidden LV's extents to the volume. `false` where somebody else changed the group in
+    /// between, so that nothing is known of the extents.
+    async fn hand_over(&self, found: &Found, growth: &Growth) -> Result<bool, VolumeError> {
+        let mut turn = found.group.turn(Intent::Change).await?;
+        let view = Arc::clone(turn.view()?);
+        let unchanged = growth_in(&view, &growth.name)?.is_some_and(|now| now.lv.uuid == growth.lv.uuid);
+        let target = view.lv(&found.id.lv).filter(|lv| lv.uuid == found.lv.uuid);
+        let Some(target) = target.filter(|_| unchanged) else { return Ok(false) };
+        let (from, old_size) = (turn.ranges(&growth.name).await?, target.size);
+        let by = view.vg.extent_size.round_down(growth.lv.size);
+        turn.remove(&growth.name).await?;
+        if turn.view()?.vg.seqno != view.vg.seqno + 1 {
+            return Ok(false);
+        }
+        let Ok(lv) = turn.extend(&found.id.lv, by, from).await else { return Ok(false) };
+        if turn.view()?.vg.seqno != view.vg.seqno + 2 {
+            drop(turn);
+            return self.zero_tail(found, old_size, lv.size).await.map(|()| true);
+        }
+        tracing::info!(volume = %found.id, extents = %by, "extended");
+        Ok(true)
+    }
+
+    /// Somebody changed the group between the removal of the hidden LV and the extension: they may have
+    /// had the extents, and written to them.
+    async fn zero_tail(&self, found: &Found, from: Bytes, to: Bytes) -> Result<(), VolumeError> {
+        tracing::warn!(volume = %found.id, "the group was changed by others while the volume grew: zeroing its new part again");
+        let failed =
+            |error| VolumeError::host(format!("the new part of {} cannot be zeroed", found.id), error);
+        let device = self.device(found).await?;
+        let pinned = self.pin(found, &device, Access::Write).await?;
+        match zero(&pinned, from.get()..to.get(), None, CancellationToken::new()).await.map_err(failed)? {
+            Zeroed::Done => Ok(()),
+            Zeroed::Stopped { .. } => Err(VolumeError::ShuttingDown),
+        }
+    }
+
+    /// Removes the hidden LV of a volume that is about to be removed.
+    pub(super) async fn remove_growth(&self, turn: &mut Turn, target: &Found) -> Result<(), VolumeError> {
+        let name = LvName::for_growth(&target.lv.uuid);
+        let Some(growth) = growth_in(turn.view()?, &name)? else { return Ok(()) };
+        let _busy = self.busy.take(&name, "delete")?;
+        let lock = self.locks.take(&growth.lv.uuid).await?;
+        turn.remove(&name).await?;
+        lock.remove_file();
+        Ok(())
+    }
+
+    /// Removes hidden LVs whose volume is gone, or as large already as they were to make it.
+    pub(super) async fn tidy_growth(&self, group: &Arc<Group>, view: &View) -> Result<(), VolumeError> {
+        let names: Vec<LvName> = view.lvs().filter_map(|lv| lv.name.parse().ok()).collect();
+        for name in names {
+            let Ok(Some(growth)) = growth_in(view, &name) else { continue };
+            if serves(view, &growth) {
+                continue;
+            }
+            let _busy = self.busy.take(&name, "tidy up")?;
+            let mut turn = group.turn(Intent::Change).await?;
+            let now = growth_in(turn.view()?, &name)?.filter(|now| now.lv.uuid == growth.lv.uuid);
+            if now.is_some_and(|now| !serves(view, &now)) {
+                turn.remove(&name).await?;
+                tracing::info!(vg = %view.vg.name, lv = %name, "removed what an interrupted expansion left");
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The hidden LV, as a volume that has a device.
+fn hidden(target: &Found, growth: &Growth) -> Found {
+    let id = VolumeId { vg: target.id.vg.clone(), lv: growth.name.clone() };
+    let tags = VolumeTags { state: VolumeState::Growing, ..target.tags.clone() };
+    Found { id, lv: growth.lv.clone(), tags, ..target.clone() }
+}
+
+/// A group in which the extents of a hidden LV count as free.
+fn with_free(view: &View, extents: Extents) -> View {
+    let mut view = view.clone();
+    view.vg.free = view.vg.free.saturating_add(extents);
+    view
+}
+
+/// Whether the volume that the extents are for is there, and still lacks them.
+fn serves(view: &View, growth: &Growth) -> bool {
+    let target = view.lv_by_uuid(&growth.tags.target);
+    target.is_some_and(|target| view.vg.extent_size.round_down(target.size) < growth.tags.extents)
+}
+
+/// The hidden LV of that name, if there is one and it is ours.
+fn growth_in(view: &View, name: &LvName) -> Result<Option<Growth>, VolumeError> {
+    let Some(lv) = view.lv(name) else { return Ok(None) };
+    match Owner::parse(lv.tags.iter().map(String::as_str)) {
+        Ok(Owner::Growth(tags)) => Ok(Some(Growth { lv: lv.clone(), name: name.clone(), tags })),
+        Ok(Owner::Volume(_) | Owner::Foreign) | Err(_) => {
+            Err(VolumeError::NotOurs { vg: view.vg.name.clone(), lv: name.clone() })
+        }
+    }
+}

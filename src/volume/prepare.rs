@@ -1,0 +1,247 @@
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::VolumeError;
+use super::lock::VolumeLock;
+use super::volumes::{Found, Volumes, volume_in};
+use crate::device::{Access, Pinned, Zeroed, zero};
+use crate::fs::{self, Check, Content};
+use crate::lvm::{Group, Intent, View};
+use crate::types::{FsType, FsUuid, LvName, LvUuid, VolumeId, VolumeMode, VolumeState, state_change};
+
+/// The preparations that run now, so that whoever wants a volume joins the one that is under way.
+#[derive(Debug, Default)]
+pub(super) struct Preparations(Mutex<BTreeMap<LvUuid, Preparation>>);
+
+/// A preparation that runs, or has just ended.
+#[derive(Debug, Clone)]
+pub(super) struct Preparation {
+    outcome: watch::Receiver<Option<Outcome>>,
+    stop: CancellationToken,
+}
+
+type Outcome = Result<(), Arc<VolumeError>>;
+
+/// After this long a blank volume that holds recognised content is left to a person.
+const CONTENT_AGE: Duration = Duration::from_secs(60 * 60);
+
+/// After this long a blank volume is left to a person, whatever it holds: its tags may have come back
+/// with an old backup of the metadata, and what it holds may be somebody's.
+const BLANK_AGE: Duration = Duration::from_secs(24 * 60 * 60);
+
+impl Preparations {
+    fn running(&self) -> MutexGuard<'_, BTreeMap<LvUuid, Preparation>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the volume's preparation at its next step, and waits for that end.
+    pub(super) async fn end(&self, lv: &LvUuid) {
+        let running = self.running().get(lv).cloned();
+        if let Some(preparation) = running {
+            preparation.stop.cancel();
+            // How it ended does not matter: the caller looks at the volume next.
+            drop(preparation.wait().await);
+        }
+    }
+}
+
+impl Preparation {
+    /// Waits until the volume is prepared.
+    ///
+    /// # Errors
+    /// Why it could not be.
+    pub(super) async fn wait(mut self) -> Result<(), VolumeError> {
+        let done = self.outcome.wait_for(Option::is_some).await;
+        match done.ok().and_then(|outcome| outcome.clone()) {
+            Some(Ok(())) => Ok(()),
+            Some(Err(error)) => Err(VolumeError::Preparation(error)),
+            None => Err(VolumeError::ShuttingDown),
+        }
+    }
+}
+
+impl Volumes {
+    /// Begins to prepare a blank volume, or joins the preparation that is under way.
+    pub(super) fn prepare(self: &Arc<Self>, found: &Found) -> Preparation {
+        let lv = found.lv.uuid.clone();
+        let mut running = self.preparations.running();
+        if let Some(preparation) = running.get(&lv) {
+            return preparation.clone();
+        }
+        let (tell, outcome) = watch::channel(None);
+        let preparation = Preparation { outcome, stop: self.stop.child_token() };
+        running.insert(lv.clone(), preparation.clone());
+        let (volumes, found, stop) = (Arc::clone(self), found.clone(), preparation.stop.clone());
+        self.tracker.spawn(async move {
+            let outcome = volumes.prepare_under_lock(&found, &stop).await;
+            if let Err(error) = &outcome {
+                tracing::warn!(volume = %found.id, %error, "not prepared");
+            }
+            volumes.preparations.running().remove(&found.lv.uuid);
+            tell.send_replace(Some(outcome.map_err(Arc::new)));
+        });
+        preparation
+    }
+
+    /// Prepares the volume if, with its lock held, it is still blank.
+    async fn prepare_under_lock(&self, found: &Found, stop: &CancellationToken) -> Result<(), VolumeError> {
+        let lock = stop.run_until_cancelled(self.locks.take(&found.lv.uuid)).await;
+        let lock = lock.ok_or(VolumeError::ShuttingDown)??;
+        let Some(found) = self.still_blank(found).await? else { return Ok(()) };
+        let device = self.device(&found).await?;
+        let pinned = self.pin(&found, &device, Access::Write).await?;
+        match found.tags.mode {
+            VolumeMode::Filesystem(fs) => self.make_file_system(&found, fs, &pinned, &lock).await?,
+            VolumeMode::Block => self.zero_volume(&found, &pinned, &lock, stop).await?,
+        }
+        pinned.flush().await.map_err(|error| failed(&found, "flushed", error))?;
+        drop(pinned);
+        self.move_on(&found, VolumeState::Blank, VolumeState::Fresh).await?;
+        tracing::info!(volume = %found.id, mode = %found.tags.mode, "prepared");
+        Ok(())
+    }
+
+    /// The volume as it is this moment, if it is still there and blank.
+    async fn still_blank(&self, found: &Found) -> Result<Option<Found>, VolumeError> {
+        let mut turn = found.group.turn(Intent::Change).await?;
+        let row = turn.now(&found.id.lv).await?;
+        if row.is_none_or(|row| row.uuid != found.lv.uuid) {
+            return Err(VolumeError::NotFound(found.id.clone()));
+        }
+        let now = volume_in(turn.view()?, &found.id.lv)?;
+        let now = now.map(|(lv, tags)| Found { lv, tags, ..found.clone() });
+        Ok(now.filter(|found| found.tags.state == VolumeState::Blank))
+    }
+
+    async fn make_file_system(
+        &self,
+        found: &Found,
+        fs: FsType,
+        device: &Pinned,
+        lock: &VolumeLock,
+    ) -> Result<(), VolumeError> {
+        let (programs, path) = (self.programs.as_ref(), device.path());
+        let content = self.content(found, device).await?;
+        let uuid = FsUuid::on(&found.lv.uuid);
+        if finished(&content, fs, uuid) {
+            let check = fs::of(fs).check(programs, &path).await;
+            if let Check::Clean = check.map_err(|error| failed(found, "checked", error))? {
+                return Ok(());
+            }
+        }
+        writable(found, &content)?;
+        let made = fs::of(fs).make(programs, &path, uuid, lock.share()?).await;
+        made.map_err(|error| failed(found, "formatted", error))
+    }
+
+    async fn zero_volume(
+        &self,
+        found: &Found,
+        device: &Pinned,
+        lock: &VolumeLock,
+        stop: &CancellationToken,
+    ) -> Result<(), VolumeError> {
+        writable(found, &self.content(found, device).await?)?;
+        let zeroed = zero(device, 0..found.lv.size.get(), Some(lock.share()?), stop.clone()).await;
+        match zeroed.map_err(|error| failed(found, "zeroed", error))? {
+            Zeroed::Done => Ok(()),
+            Zeroed::Stopped { .. } => Err(VolumeError::ShuttingDown),
+        }
+    }
+
+    async fn content(&self, found: &Found, device: &Pinned) -> Result<Content, VolumeError> {
+        let content = fs::probe(self.programs.as_ref(), &device.path()).await;
+        content.map_err(|error| failed(found, "probed", error))
+    }
+
+    /// Changes a volume's state, if it is still what it was.
+    ///
+    /// # Errors
+    /// The volume is not in the state `from` any more, or the group takes no change.
+    pub(super) async fn move_on(
+        &self,
+        found: &Found,
+        from: VolumeState,
+        to: VolumeState,
+    ) -> Result<(), VolumeError> {
+        let mut turn = found.group.turn(Intent::Change).await?;
+        let now = volume_in(turn.view()?, &found.id.lv)?.filter(|(lv, _)| lv.uuid == found.lv.uuid);
+        let Some((_, tags)) = now else { return Err(VolumeError::NotFound(found.id.clone())) };
+        if tags.state != from {
+            let reason = format!("it was {from} a moment ago: something else works on it");
+            return Err(VolumeError::State { id: found.id.clone(), state: tags.state, reason });
+        }
+        let (remove, add) = state_change(from, to);
+        turn.retag(&found.id.lv, remove, add).await?;
+        Ok(())
+    }
+
+    /// Takes up the preparations that an ended driver left undone, and removes hidden volumes that
+    /// serve nothing any more.
+    pub async fn take_up(self: &Arc<Self>) {
+        for group in self.groups.all() {
+            let Ok(view) = group.view().await else { continue };
+            blank(&group, &view).iter().for_each(|found| drop(self.prepare(found)));
+            if let Err(error) = self.tidy_growth(&group, &view).await {
+                tracing::warn!(vg = %group.uuid(), %error, "cannot tidy up after an interrupted expansion");
+            }
+        }
+    }
+}
+
+/// The blank volumes of a group that are young enough to be prepared.
+fn blank(group: &Arc<Group>, view: &View) -> Vec<Found> {
+    let names = view.lvs().filter_map(|lv| lv.name.parse::<LvName>().ok());
+    let volumes = names.filter_map(|name| Some((volume_in(view, &name).ok()??, name)));
+    let found = volumes.map(|((lv, tags), name)| Found {
+        id: VolumeId { vg: group.uuid().clone(), lv: name },
+        group: Arc::clone(group),
+        vg_name: view.vg.name.clone(),
+        lv,
+        tags,
+    });
+    found.filter(|found| found.tags.state == VolumeState::Blank && !too_old(found)).collect()
+}
+
+fn failed(found: &Found, what: &str, error: impl std::error::Error + Send + Sync + 'static) -> VolumeError {
+    VolumeError::host(format!("volume {} cannot be {what}", found.id), error)
+}
+
+/// A file system of ours that needs only its tag.
+fn finished(content: &Content, fs: FsType, uuid: FsUuid) -> bool {
+    *content == Content::FileSystem { fs_type: fs, uuid }
+}
+
+fn too_old(found: &Found) -> bool {
+    found.lv.age().is_none_or(|age| age > BLANK_AGE)
+}
+
+/// Whether a blank volume may be written to: by its age, and by what it holds.
+fn writable(found: &Found, content: &Content) -> Result<(), VolumeError> {
+    let age = found.lv.age();
+    let holds = match content {
+        Content::Empty => None,
+        Content::Unrecognised => Some("bytes that nothing recognises".to_owned()),
+        Content::FileSystem { fs_type, uuid } => {
+            Some(format!("a {fs_type} file system with the UUID {uuid}"))
+        }
+        Content::Other(words) => Some(words.clone()),
+        Content::Ambivalent => Some("marks of several things at once".to_owned()),
+    };
+    let recognised = !matches!(content, Content::Empty | Content::Unrecognised);
+    let somebodys = recognised && age.is_none_or(|age| age > CONTENT_AGE);
+    if !somebodys && !too_old(found) {
+        return Ok(());
+    }
+    let since = age
+        .map_or_else(|| "at an unknown time".to_owned(), |age| format!("{} hours ago", age.as_secs() / 3600));
+    let holds = holds.unwrap_or_else(|| "nothing that is recognised".to_owned());
+    let found_there = format!(
+        "it was made {since}, was never prepared, and holds {holds}, which may be somebody's: if nobody misses it, delete the claim"
+    );
+    Err(VolumeError::Content { id: found.id.clone(), found: found_there })
+}

@@ -1,0 +1,131 @@
+use std::path::PathBuf;
+
+use super::VolumeError;
+use super::stage::{look, mount_table, right_mode, taken};
+use super::volumes::{Found, Volumes};
+use crate::mount::{self, MountError};
+use crate::types::{
+    AccessMode, BlockDevice, TargetPath, VolumeCapability, VolumeId, VolumeMode, VolumeState,
+};
+
+/// What NodePublishVolume is asked for.
+#[derive(Debug, Clone)]
+pub struct PublishRequest {
+    /// Where the volume is staged.
+    pub staging: TargetPath,
+    /// Where it is to appear.
+    pub target: TargetPath,
+    /// How it is to be used.
+    pub capability: VolumeCapability,
+    /// Whether its user may only read.
+    pub read_only: bool,
+}
+
+impl PublishRequest {
+    fn is_read_only(&self) -> bool {
+        self.read_only || self.capability.access == AccessMode::SingleNodeReaderOnly
+    }
+}
+
+impl Volumes {
+    /// Shows a staged volume at one more path: a bind mount, of the staging path or of the device.
+    ///
+    /// # Errors
+    /// It is not staged, it is at the path in another way, or it may be at one path only.
+    pub async fn publish(&self, id: &VolumeId, request: &PublishRequest) -> Result<(), VolumeError> {
+        let _busy = self.busy.take(&id.lv, "publish")?;
+        let found = self.find(id).await?;
+        right_mode(&found, &request.capability)?;
+        let device = self.staged(&found, request).await?;
+        if is_published(&found, &device, request).await? {
+            return Ok(());
+        }
+        alone(&found, &device, request).await?;
+        bind(&found, &device, request)
+            .await
+            .map_err(|error| VolumeError::host(format!("{id} cannot be published"), error))?;
+        tracing::info!(volume = %id, target = %request.target, read_only = request.is_read_only(), "published");
+        Ok(())
+    }
+
+    /// The volume's device, if the volume is staged where the request says.
+    async fn staged(&self, found: &Found, request: &PublishRequest) -> Result<BlockDevice, VolumeError> {
+        let not_staged = || VolumeError::NotStaged { id: found.id.clone(), path: request.staging.to_path() };
+        if found.tags.state != VolumeState::Used {
+            return Err(not_staged());
+        }
+        let device = self.active(found).await?.ok_or_else(not_staged)?;
+        if matches!(found.tags.mode, VolumeMode::Filesystem(_)) {
+            let there = look(&request.staging).await?;
+            there.filter(|there| there.shows == device.number && !there.is_device).ok_or_else(not_staged)?;
+        }
+        if device.suspended { self.device(found).await } else { Ok(device) }
+    }
+
+    /// Undoes [`Volumes::publish`], and removes the target.
+    ///
+    /// # Errors
+    /// The mount is in use, or is not the volume's; or something lies at the target that is not ours.
+    pub async fn unpublish(&self, id: &VolumeId, target: &TargetPath) -> Result<(), VolumeError> {
+        let _busy = self.busy.take(&id.lv, "unpublish")?;
+        self.unmount(id, target).await?;
+        let removed = mount::remove(target).await;
+        removed.map_err(|error| VolumeError::host(format!("the target of {id} cannot be removed"), error))
+    }
+}
+
+/// Whether the volume is at the target already, as is asked.
+async fn is_published(
+    found: &Found,
+    device: &BlockDevice,
+    request: &PublishRequest,
+) -> Result<bool, VolumeError> {
+    let Some(there) = look(&request.target).await? else { return Ok(false) };
+    let block = found.tags.mode == VolumeMode::Block;
+    if there.shows != device.number || there.is_device != block {
+        return Err(taken(&found.id, &request.target, &there));
+    }
+    let (is, asked) = (there.mount.has_option("ro"), request.is_read_only());
+    if is == asked {
+        return Ok(true);
+    }
+    let word = |read_only| if read_only { "read-only" } else { "writable" };
+    let difference = format!("it is {} there, and {} is asked for", word(is), word(asked));
+    Err(VolumeError::Incompatible { id: found.id.clone(), path: request.target.to_path(), difference })
+}
+
+/// Whether a volume for one pod only is published nowhere else.
+async fn alone(found: &Found, device: &BlockDevice, request: &PublishRequest) -> Result<(), VolumeError> {
+    if request.capability.access != AccessMode::SingleNodeSingleWriter {
+        return Ok(());
+    }
+    let staging = request.staging.to_path();
+    let mut places = places(device).await?.into_iter().filter(|place| *place != staging);
+    match places.next() {
+        None => Ok(()),
+        Some(path) => Err(VolumeError::PublishedElsewhere { id: found.id.clone(), path }),
+    }
+}
+
+/// Every path at which the volume is mounted or its device is bound.
+pub(super) async fn places(device: &BlockDevice) -> Result<Vec<PathBuf>, VolumeError> {
+    let table = mount_table().await?;
+    let mut places: Vec<PathBuf> = table.of_device(device.number).map(|mount| mount.target.clone()).collect();
+    let bound = mount::block_targets(device.number).await;
+    places.extend(bound.map_err(|error| VolumeError::host("the bound devices cannot be looked at", error))?);
+    Ok(places)
+}
+
+async fn bind(found: &Found, device: &BlockDevice, request: &PublishRequest) -> Result<(), MountError> {
+    let (target, read_only) = (&request.target, request.is_read_only());
+    match found.tags.mode {
+        VolumeMode::Filesystem(_) => {
+            mount::make_dir(target).await?;
+            mount::bind_fs(&request.staging, device.number, target, read_only).await
+        }
+        VolumeMode::Block => {
+            mount::make_file(target).await?;
+            mount::bind_device(device, target, read_only).await
+        }
+    }
+}

@@ -1,0 +1,159 @@
+use std::sync::Arc;
+
+use super::VolumeError;
+use super::volumes::{Found, Volumes};
+use crate::device::Access;
+use crate::fs;
+use crate::mount::{self, MountTable, Mounted};
+use crate::types::{
+    AccessMode, BlockDevice, FsType, TargetPath, VolumeCapability, VolumeId, VolumeMode, VolumeState,
+};
+
+impl Volumes {
+    /// Makes a volume ready for its pods: waits until it is prepared, notes that from now on it may hold
+    /// a user's data, and mounts it at the staging path. A raw block volume needs no mount.
+    ///
+    /// # Errors
+    /// The volume is not there or not usable, or something else is at the path.
+    pub async fn stage(
+        self: &Arc<Self>,
+        id: &VolumeId,
+        staging: &TargetPath,
+        capability: &VolumeCapability,
+    ) -> Result<(), VolumeError> {
+        let _busy = self.busy.take(&id.lv, "stage")?;
+        let found = self.find(id).await?;
+        right_mode(&found, capability)?;
+        let found = self.prepared(found).await?;
+        let _lock = self.locks.take(&found.lv.uuid).await?;
+        if found.tags.state == VolumeState::Fresh {
+            self.move_on(&found, VolumeState::Fresh, VolumeState::Used).await?;
+        }
+        let device = self.device(&found).await?;
+        match found.tags.mode {
+            VolumeMode::Block => Ok(()),
+            VolumeMode::Filesystem(fs) => self.mount(&found, fs, &device, staging, capability).await,
+        }
+    }
+
+    /// The volume, once it is fit to be used.
+    async fn prepared(self: &Arc<Self>, found: Found) -> Result<Found, VolumeError> {
+        let found = if found.tags.state == VolumeState::Blank {
+            self.prepare(&found).wait().await?;
+            self.find(&found.id).await?
+        } else {
+            found
+        };
+        match found.tags.state {
+            VolumeState::Fresh | VolumeState::Used => Ok(found),
+            state => {
+                let reason = "it holds nothing yet that could be used".to_owned();
+                Err(VolumeError::State { id: found.id, state, reason })
+            }
+        }
+    }
+
+    async fn mount(
+        &self,
+        found: &Found,
+        fs: FsType,
+        device: &BlockDevice,
+        staging: &TargetPath,
+        capability: &VolumeCapability,
+    ) -> Result<(), VolumeError> {
+        match look(staging).await? {
+            Some(there) if there.shows == device.number && !there.is_device => {}
+            Some(there) => return Err(taken(&found.id, staging, &there)),
+            None => {
+                let always = options(fs, capability);
+                let mounted = mount::mount_fs(device, staging, fs, &always, &capability.options).await;
+                mounted.map_err(|e| VolumeError::host(format!("{} cannot be mounted", found.id), e))?;
+                tracing::info!(volume = %found.id, path = %staging, "mounted");
+            }
+        }
+        self.grow_mounted(found, fs, device).await.map(drop)
+    }
+
+    /// Grows the file system to the device, where it is mounted for writing. `false` where it is not
+    /// mounted at all.
+    pub(super) async fn grow_mounted(
+        &self,
+        found: &Found,
+        fs: FsType,
+        device: &BlockDevice,
+    ) -> Result<bool, VolumeError> {
+        let table = mount_table().await?;
+        let mounts = || table.of_device(device.number);
+        if let Some(place) = mounts().find(|mount| !mount.is_read_only()) {
+            let failed =
+                |error| VolumeError::host(format!("the file system of {} cannot be grown", found.id), error);
+            let pinned = self.pin(found, device, Access::Read).await?;
+            fs::of(fs).grow(self.programs.as_ref(), &place.target, &pinned.path()).await.map_err(failed)?;
+        }
+        Ok(mounts().next().is_some())
+    }
+
+    /// Undoes [`Volumes::stage`]. The volume stays active.
+    ///
+    /// # Errors
+    /// The mount is in use, or is not the volume's.
+    pub async fn unstage(&self, id: &VolumeId, staging: &TargetPath) -> Result<(), VolumeError> {
+        let _busy = self.busy.take(&id.lv, "unstage")?;
+        self.unmount(id, staging).await
+    }
+
+    /// Unmounts whatever of the volume is mounted at the path. It asks the kernel alone, so that a node
+    /// can be drained while LVM does not answer.
+    pub(super) async fn unmount(&self, id: &VolumeId, path: &TargetPath) -> Result<(), VolumeError> {
+        let Some(there) = look(path).await? else { return Ok(()) };
+        // A bound node whose device is gone, or has become another's, was bound here for this volume.
+        if !there.is_device && !self.is_volume(there.shows, id).await? {
+            return Err(taken(id, path, &there));
+        }
+        let unmounted = mount::unmount(path, there.shows).await;
+        unmounted.map_err(|error| VolumeError::host(format!("{id} cannot be unmounted"), error))?;
+        tracing::info!(volume = %id, %path, "unmounted");
+        Ok(())
+    }
+}
+
+/// What is mounted at the path.
+pub(super) async fn look(path: &TargetPath) -> Result<Option<Mounted>, VolumeError> {
+    let looked = mount::look(path).await;
+    looked.map_err(|error| VolumeError::host(format!("{path} cannot be looked at"), error))
+}
+
+/// All that is mounted.
+pub(super) async fn mount_table() -> Result<MountTable, VolumeError> {
+    MountTable::read().await.map_err(|error| VolumeError::host("the mount table cannot be read", error))
+}
+
+/// Something else is there.
+pub(super) fn taken(id: &VolumeId, path: &TargetPath, there: &Mounted) -> VolumeError {
+    let kind = if there.is_device { "the device" } else { "a file system on device" };
+    VolumeError::TargetTaken {
+        id: id.clone(),
+        path: path.to_path(),
+        found: format!("{kind} {}", there.shows),
+    }
+}
+
+/// Whether the volume can be shown as is asked.
+///
+/// # Errors
+/// [`VolumeError::WrongMode`].
+pub(super) fn right_mode(found: &Found, capability: &VolumeCapability) -> Result<(), VolumeError> {
+    if found.tags.mode == capability.mode {
+        return Ok(());
+    }
+    Err(VolumeError::WrongMode { id: found.id.clone(), is: found.tags.mode, asked: capability.mode })
+}
+
+/// What the file system is mounted with beside what its class asks for.
+fn options(fs: FsType, capability: &VolumeCapability) -> Vec<&'static str> {
+    let mut options = fs::of(fs).default_mount_options().to_vec();
+    if capability.access == AccessMode::SingleNodeReaderOnly {
+        options.push("ro");
+    }
+    options
+}

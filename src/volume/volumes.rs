@@ -1,0 +1,134 @@
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::VolumeError;
+use super::busy::Busy;
+use super::lock::LockDir;
+use super::prepare::Preparations;
+use crate::device::Dm;
+use crate::exec::Runner;
+use crate::lvm::{Group, GroupError, Groups, Health, LvRow, View};
+use crate::types::{LvName, NodeName, Owner, VgName, VolumeId, VolumeTags};
+
+/// What the verbs work with.
+pub struct Volumes {
+    pub(super) groups: Arc<Groups>,
+    pub(super) programs: Arc<dyn Runner>,
+    pub(super) dm: Dm,
+    pub(super) node: NodeName,
+    pub(super) locks: LockDir,
+    pub(super) busy: Busy,
+    pub(super) preparations: Preparations,
+    pub(super) tracker: TaskTracker,
+    pub(super) stop: CancellationToken,
+}
+
+/// What [`Volumes`] is made of.
+pub struct Parts {
+    /// The volume groups.
+    pub groups: Arc<Groups>,
+    /// What runs programs.
+    pub programs: Arc<dyn Runner>,
+    /// The device-mapper devices of this machine.
+    pub dm: Dm,
+    /// This node.
+    pub node: NodeName,
+    /// A directory of the host for lock files, which a restart of the driver leaves alone.
+    pub lock_dir: PathBuf,
+    /// Where background work runs.
+    pub tracker: TaskTracker,
+    /// Tells background work to end.
+    pub stop: CancellationToken,
+}
+
+/// A volume of ours, as its group showed it.
+#[derive(Clone)]
+pub(super) struct Found {
+    pub(super) id: VolumeId,
+    pub(super) group: Arc<Group>,
+    pub(super) vg_name: VgName,
+    pub(super) lv: LvRow,
+    pub(super) tags: VolumeTags,
+}
+
+impl Volumes {
+    /// The verbs, on these parts.
+    pub fn new(parts: Parts) -> Arc<Self> {
+        Arc::new(Self {
+            groups: parts.groups,
+            programs: parts.programs,
+            dm: parts.dm,
+            node: parts.node,
+            locks: LockDir::new(parts.lock_dir),
+            busy: Busy::default(),
+            preparations: Preparations::default(),
+            tracker: parts.tracker,
+            stop: parts.stop,
+        })
+    }
+
+    /// This node.
+    pub const fn node_name(&self) -> &NodeName {
+        &self.node
+    }
+
+    /// The volume, from its group's present view.
+    ///
+    /// # Errors
+    /// Its group is not there or cannot be read; it is seen whole and the volume is not in it; or the
+    /// LV is not ours.
+    pub(super) async fn find(&self, id: &VolumeId) -> Result<Found, VolumeError> {
+        let group = self.group(id).await?;
+        let view = group.view().await?;
+        let (lv, tags) = volume_in(&view, &id.lv)?.ok_or(()).or_else(|()| absent(&group, id))?;
+        if lv.partial {
+            return Err(unhealthy(&group, &view));
+        }
+        Ok(Found { id: id.clone(), group, vg_name: view.vg.name.clone(), lv, tags })
+    }
+
+    /// The group that the volume lies in.
+    pub(super) async fn group(&self, id: &VolumeId) -> Result<Arc<Group>, VolumeError> {
+        self.groups.find(&id.vg).await.map_err(|error| match error {
+            GroupError::Unseen(vg) => VolumeError::VgUnseen(vg),
+            other => VolumeError::Group(other),
+        })
+    }
+}
+
+/// An LV that a group does not list is gone only if the group is seen whole.
+pub(super) fn absent<T>(group: &Arc<Group>, id: &VolumeId) -> Result<T, VolumeError> {
+    match (group.health()?, group.name()) {
+        (health @ Health::Partial(_), Some(vg)) => Err(GroupError::Unhealthy { vg, health }.into()),
+        _ => Err(VolumeError::NotFound(id.clone())),
+    }
+}
+
+fn unhealthy(group: &Group, view: &View) -> VolumeError {
+    let health = group.health();
+    health.map_or_else(VolumeError::Group, |health| {
+        GroupError::Unhealthy { vg: view.vg.name.clone(), health }.into()
+    })
+}
+
+/// The volume of that name in the view; `None` where there is no such LV.
+///
+/// # Errors
+/// There is one, and it is somebody else's, or its tags cannot be understood.
+pub(super) fn volume_in(view: &View, name: &LvName) -> Result<Option<(LvRow, VolumeTags)>, VolumeError> {
+    let Some(lv) = view.lv(name) else { return Ok(None) };
+    match Owner::parse(lv.tags.iter().map(String::as_str)) {
+        Ok(Owner::Volume(tags)) => Ok(Some((lv.clone(), tags))),
+        Ok(Owner::Growth(_) | Owner::Foreign) => {
+            Err(VolumeError::NotOurs { vg: view.vg.name.clone(), lv: name.clone() })
+        }
+        Err(error) => Err(VolumeError::Unreadable {
+            vg: view.vg.name.clone(),
+            lv: name.clone(),
+            reason: error.to_string(),
+        }),
+    }
+}
