@@ -1,5 +1,15 @@
 //! The one integration binary: the rules of the house, and the driver on real LVM.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that meets what it does not expect fails"
+)]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests start the driver, and the programs that look at what it did"
+)]
+
 mod layers;
 #[path = "wire/check.rs"]
 mod wire;
