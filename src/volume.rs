@@ -24,3 +24,5 @@ pub use error::VolumeError;
 pub use publish::PublishRequest;
 pub use request::{Capacity, CapacityRequest, CreateRequest, Expanded, Usage, VolumeInfo, VolumeUsage};
 pub use volumes::{Parts, Volumes};
+
+pub use crate::lvm::{EngineError, GroupError};

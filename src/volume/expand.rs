@@ -1,9 +1,10 @@
 use std::sync::Arc;
 
+use super::stage::look;
 use super::volumes::{Found, Volumes, volume_in};
 use super::{Expanded, VolumeError};
 use crate::lvm::{Intent, View};
-use crate::types::{Bytes, CapacityRange, Extents, VolumeId, VolumeMode, VolumeState};
+use crate::types::{Bytes, CapacityRange, Extents, TargetPath, VolumeId, VolumeMode, VolumeState};
 
 impl Volumes {
     /// Makes a volume at least as large as asked: its LV, and its file system where that is mounted.
@@ -29,6 +30,26 @@ impl Volumes {
                 self.finish(&self.find(id).await?).await
             }
         }
+    }
+
+    /// What NodeExpandVolume asks for: the volume at the path, as large as asked, and its file system
+    /// with it.
+    ///
+    /// # Errors
+    /// Those of [`Volumes::expand`]; and [`VolumeError::NotAtPath`].
+    pub async fn node_expand(
+        self: &Arc<Self>,
+        id: &VolumeId,
+        path: &TargetPath,
+        range: &CapacityRange,
+    ) -> Result<Bytes, VolumeError> {
+        let found = self.find(id).await?;
+        let there = look(path).await?;
+        let device = self.active(&found).await?;
+        if there.is_none() || there.map(|there| there.shows) != device.map(|device| device.number) {
+            return Err(VolumeError::NotAtPath { id: id.clone(), path: path.to_path() });
+        }
+        self.expand(id, range).await.map(|expanded| expanded.size)
     }
 
     /// Extends the LV by whatever extents are free.

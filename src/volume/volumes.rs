@@ -4,10 +4,10 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::VolumeError;
 use super::busy::Busy;
 use super::lock::LockDir;
 use super::prepare::Preparations;
+use super::{VolumeError, VolumeInfo};
 use crate::device::Dm;
 use crate::exec::Runner;
 use crate::lvm::{Group, GroupError, Groups, Health, LvRow, View};
@@ -73,6 +73,15 @@ impl Volumes {
     /// This node.
     pub const fn node_name(&self) -> &NodeName {
         &self.node
+    }
+
+    /// The volume, as its tags tell.
+    ///
+    /// # Errors
+    /// It is not there, not ours, or its group cannot be read.
+    pub async fn get(&self, id: &VolumeId) -> Result<VolumeInfo, VolumeError> {
+        let found = self.find(id).await?;
+        Ok(VolumeInfo { id: found.id, size: found.lv.size, mode: found.tags.mode })
     }
 
     /// The volume, from its group's present view.
