@@ -56,6 +56,10 @@ struct Run {
     /// How long the guest may run.
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = lab::parse_duration)]
     limit: Duration,
+    /// Use no guest: run on this machine, with loop devices as disks. The command sees this machine's volume groups.
+    /// LAB_ON_HOST=1 does the same, for tests too.
+    #[arg(long)]
+    on_host: bool,
     /// The command.
     #[arg(last = true, required = true)]
     command: Vec<OsString>,
@@ -96,7 +100,13 @@ fn run(options: Run) -> Result<ExitCode, Error> {
     machine = options.disk.iter().fold(machine, |machine, size| machine.disk(size));
     machine = options.keep.into_iter().fold(machine, Machine::disk_file);
     machine = options.share.into_iter().fold(machine, Machine::share);
-    match machine.start(Job::new(options.command)?, Streams::Inherit)?.wait()?.end {
+    let job = Job::new(options.command)?;
+    let finished = if options.on_host || lab::is_on_host_wanted() {
+        machine.run_on_host(job, Streams::Inherit)
+    } else {
+        machine.start(job, Streams::Inherit)?.wait()
+    };
+    match finished?.end {
         End::Exited(status) => Ok(u8::try_from(status).map_or(ExitCode::FAILURE, ExitCode::from)),
         End::PowerCut => Err(Error::Invalid("the guest cut its own power".to_owned())),
     }

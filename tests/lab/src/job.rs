@@ -4,8 +4,10 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use crate::Error;
 
@@ -62,6 +64,23 @@ impl Job {
     pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Job {
         self.environment.push((name.into(), value.into()));
         self
+    }
+
+    /// The command that runs the job, with nothing to read.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::InvalidInput`] when the job names no program.
+    pub(crate) fn command(&self) -> io::Result<Command> {
+        let (program, arguments) = self.arguments.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .env_clear()
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .current_dir(&self.directory)
+            .stdin(Stdio::null());
+        Ok(command)
     }
 
     /// Writes the job into its folder.

@@ -47,8 +47,8 @@ fn command(binary: &Path, charge: &Charge, streams: Streams) -> Command {
     command
 }
 
-/// The `lab` binary, which is supervisor and first process of every guest. Cargo puts it beside the folder of the
-/// test binaries.
+/// The `lab` binary, which is supervisor and first process of every guest. Cargo puts it beside other
+/// binaries, and beside the folder of the test binaries.
 ///
 /// # Errors
 ///
@@ -58,9 +58,9 @@ pub(crate) fn lab_binary() -> Result<PathBuf, Error> {
     if own.file_name().is_some_and(|name| name == "lab") {
         return Ok(own);
     }
-    let binary = own.ancestors().nth(2).unwrap_or(Path::new("/")).join("lab");
-    if binary.is_file() {
-        return Ok(binary);
-    }
-    Err(Error::Missing { what: binary.display().to_string(), fix: "`cargo build -p lab` builds it" })
+    let beside = own.ancestors().skip(1).take(2).map(|folder| folder.join("lab"));
+    beside.into_iter().find(|binary| binary.is_file()).ok_or_else(|| Error::Missing {
+        what: format!("the program `lab` beside {}", own.display()),
+        fix: "`cargo build -p lab` builds it",
+    })
 }

@@ -22,6 +22,7 @@
 //! | `init` | the first process in the guest |
 //! | `job`, `messages`, `ending` | what host and guest write into the folder that they share |
 //! | `kernel`, `mconsole` | the guest's kernel: command line and control socket |
+//! | `on_host` | jobs without a guest, for those who ask |
 //! | `scratch`, `slots`, `size` | temporary folders, the number of guests, sizes as people write them |
 
 #![expect(clippy::disallowed_methods, reason = "the lab starts the guests and what runs in them")]
@@ -37,6 +38,7 @@ mod launch;
 mod machine;
 mod mconsole;
 mod messages;
+mod on_host;
 mod running;
 mod scratch;
 mod size;
@@ -47,6 +49,7 @@ pub use error::Error;
 pub use inside::{disks, is_guest, power_cut, tell, wait_for};
 pub use job::Job;
 pub use machine::Machine;
+pub use on_host::is_on_host_wanted;
 pub use running::{End, Finished, Output, Running, Streams};
 pub use scratch::sweep_leftovers;
 pub use size::{parse_duration, parse_size};

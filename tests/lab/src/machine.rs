@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use crate::kernel::{self, Hardware};
 use crate::launch;
-use crate::running::{Running, Streams};
+use crate::running::{Finished, Running, Streams};
 use crate::scratch::Scratch;
 use crate::size::parse_size;
 use crate::supervisor::Charge;
-use crate::{Error, Job, inside, job};
+use crate::{Error, Job, inside, job, on_host};
 
 /// A machine that real LVM can be tried on. Its disks live as long as this value does.
 ///
@@ -149,7 +149,9 @@ impl Machine {
         let mut home = self.home()?;
         let home = home.as_mut().ok_or_else(|| Error::Invalid("the machine has no folder".into()))?;
         let folder = home.next_job(&binary)?;
-        self.complete(job, home.disks.len())?.save(&folder)?;
+        let names = (0..home.disks.len()).map(|number| Path::new("/dev").join(kernel::disk_name(number)));
+        let names: Vec<_> = names.collect();
+        self.complete(job, &names, Path::new(job::GUEST_FOLDER), self.udev)?.save(&folder)?;
         let hardware = Hardware { disks: home.disks.clone(), memory: self.memory, raid6: self.raid6 };
         let charge = Charge {
             kernel: [vec![kernel.into_os_string()], kernel::command_line(&hardware, &folder)].concat(),
@@ -160,16 +162,32 @@ impl Machine {
         Running::start(&binary, charge, streams, hardware.disks.len())
     }
 
+    /// Runs `job` on this host itself, with loop devices as its disks, and waits for its end.
+    ///
+    /// It sees the host's own volume groups, so nothing but a person's wish should lead here. The memory, udev and the
+    /// file systems are the host's.
+    ///
+    /// # Errors
+    ///
+    /// As [`Machine::start`] and [`Running::wait`] do; [`Error::Missing`] when the host has no device mapper.
+    pub fn run_on_host(&self, job: Job, streams: Streams) -> Result<Finished, Error> {
+        let mut home = self.home()?;
+        let home = home.as_mut().ok_or_else(|| Error::Invalid("the machine has no folder".into()))?;
+        let folder = home.next_job(&launch::lab_binary()?)?;
+        let udev = Path::new("/run/udev/control").exists();
+        let (end, output) =
+            on_host::run(&home.disks, self.limit, streams, |disks| self.complete(job, disks, &folder, udev))?;
+        Ok(Finished { end, output, folder })
+    }
+
     /// Adds what the machine's description says to a job.
-    fn complete(&self, mut job: Job, disks: usize) -> Result<Job, Error> {
+    fn complete(&self, mut job: Job, disks: &[PathBuf], folder: &Path, udev: bool) -> Result<Job, Error> {
         if job.arguments.is_empty() {
             return Err(Error::Invalid("no command is given".into()));
         }
-        let names = (0..disks).map(|number| format!("/dev/{}", kernel::disk_name(number)));
-        job = job
-            .env(inside::DISKS, names.collect::<Vec<_>>().join(":"))
-            .env(inside::FOLDER, job::GUEST_FOLDER);
-        if !self.udev {
+        let names: Vec<_> = disks.iter().map(|disk| disk.to_string_lossy()).collect();
+        job = job.env(inside::DISKS, names.join(":")).env(inside::FOLDER, folder);
+        if !udev {
             job = job.env("DM_DISABLE_UDEV", "1");
         }
         job.environment.extend(self.environment.iter().cloned());

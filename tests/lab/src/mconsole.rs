@@ -17,13 +17,13 @@ const TEXT: usize = 512;
 const HEADER: usize = 12;
 
 /// How long a kernel may take to answer; a healthy one does at once, but its host may be busy.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Sends one command, and returns the kernel's answer.
 ///
 /// # Errors
 ///
-/// [`Error::Io`] when the kernel is not there, refuses the command, or does not answer within 10 seconds.
+/// [`Error::Io`] when the kernel is not there, refuses the command, or does not answer within 5 seconds.
 pub(crate) fn ask(socket: &Path, command: &str) -> Result<String, Error> {
     exchange(socket, command).map_err(Error::io(format!("tell the guest's kernel {command:?}")))
 }

@@ -16,17 +16,25 @@ pub(crate) fn leave(folder: &Path, message: &str) -> Result<(), Error> {
     File::create(&path).map(drop).map_err(Error::at("leave the message", &path))
 }
 
-/// Waits until the other side has left a message.
+/// Waits until the other side has left a message. Ends early when the guest ends without it.
 pub(crate) fn wait_for(folder: &Path, message: &str, patience: Duration) -> Result<(), Error> {
     let path = path(folder, message)?;
+    let ending = folder.join(job::ENDING);
     let deadline = Instant::now() + patience;
-    while !path.exists() {
-        if Instant::now() > deadline {
+    loop {
+        // In this order: what a guest tells before its end has been told.
+        let (ended, late) = (ending.exists(), Instant::now() > deadline);
+        if path.exists() {
+            return Ok(());
+        }
+        if ended {
+            return Err(Error::Invalid(format!("the guest ended and did not tell {message:?}")));
+        }
+        if late {
             return Err(Error::Invalid(format!("nobody told {message:?} within {patience:?}")));
         }
         thread::sleep(PAUSE);
     }
-    Ok(())
 }
 
 fn path(folder: &Path, message: &str) -> Result<PathBuf, Error> {

@@ -43,6 +43,21 @@ pub struct Output {
     pub stderr: Vec<u8>,
 }
 
+impl Output {
+    /// Prints a guest's output as a test's own, which the test framework shows for tests that fail.
+    #[expect(
+        clippy::print_stdout,
+        reason = "the test framework captures what this macro prints, and nothing else"
+    )]
+    pub(crate) fn show(&self) {
+        for (name, text) in [("output", &self.stdout), ("errors", &self.stderr)] {
+            if !text.is_empty() {
+                println!("--- the guest's {name}:\n{}", String::from_utf8_lossy(text));
+            }
+        }
+    }
+}
+
 /// How a guest ended that did as it was told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
@@ -59,6 +74,8 @@ pub struct Finished {
     pub end: End,
     /// What the job wrote.
     pub output: Output,
+    /// The job's folder on the host.
+    pub(crate) folder: PathBuf,
 }
 
 /// A guest that is running. Dropping it cuts its power.
@@ -147,11 +164,6 @@ impl Running {
         }
     }
 
-    /// The job's folder on the host.
-    pub(crate) fn folder(&self) -> &Path {
-        &self.job
-    }
-
     /// Whether [`Running::cut_power`] has been called.
     pub(crate) fn is_cut(&self) -> bool {
         self.cut.load(Ordering::Relaxed)
@@ -170,7 +182,7 @@ impl Running {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`] when it has not within `patience`.
+    /// [`Error::Invalid`] when it has not within `patience`, or the guest has ended without it.
     pub fn wait_for(&self, message: &str, patience: Duration) -> Result<(), Error> {
         messages::wait_for(&self.job, message, patience)
     }
@@ -185,7 +197,8 @@ impl Running {
         let output = self.finish()?;
         // A supervisor that was killed has written nothing down, and its guest has died with it.
         let ending = Ending::load(&self.job).unwrap_or(Ending::Died);
-        let finished = |end, output| Ok(Finished { end, output });
+        let folder = self.job.clone();
+        let finished = |end, output| Ok(Finished { end, output, folder });
         let kernel_log = || kernel_log(&self.job);
         let (limit, boxed) = (self.limit, Box::new);
         match ending {
@@ -201,10 +214,7 @@ impl Running {
     fn finish(&mut self) -> Result<Output, Error> {
         self.ended = true;
         self.supervisor.wait().map_err(Error::io("wait for the guest"))?;
-        let join = |reader: Option<JoinHandle<Vec<u8>>>| {
-            reader.and_then(|reader| reader.join().ok()).unwrap_or_default()
-        };
-        Ok(Output { stdout: join(self.stdout.take()), stderr: join(self.stderr.take()) })
+        Ok(Output { stdout: joined(self.stdout.take()), stderr: joined(self.stderr.take()) })
     }
 }
 
@@ -213,17 +223,27 @@ impl Drop for Running {
         if !self.ended {
             // Not by closing the lifeline: that would take the machine's disks away too.
             drop(self.cut_power());
-            drop(self.finish());
+            if let Ok(output) = self.finish()
+                && thread::panicking()
+            {
+                output.show();
+            }
         }
     }
 }
 
-fn collect(mut from: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
+/// Reads a stream to its end, on a thread of its own.
+pub(crate) fn collect(mut from: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
     thread::spawn(move || {
         let mut bytes = Vec::new();
         drop(from.read_to_end(&mut bytes));
         bytes
     })
+}
+
+/// What was collected; nothing from a stream that was not captured.
+pub(crate) fn joined(reader: Option<JoinHandle<Vec<u8>>>) -> Vec<u8> {
+    reader.and_then(|reader| reader.join().ok()).unwrap_or_default()
 }
 
 /// What every healthy kernel of this kind complains about.

@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::thread::{self, JoinHandle};
 
 use nix::errno::Errno;
@@ -21,15 +21,16 @@ const NOT_STARTED: i32 = 127;
 /// The job writes into pipes, not to the consoles, so that it does not take its output for a person's terminal.
 pub(super) fn run(job: &Job) -> Result<i32, Error> {
     let (stdout, mut stderr) = (console("/dev/tty1")?, console("/dev/tty2")?);
-    let mut child = match start(job) {
-        Ok(child) => child,
-        Err(error) => {
-            let name = job.arguments.first().cloned().unwrap_or_default();
-            let text = format!("cannot start {}: {error}\n", name.to_string_lossy());
-            stderr.write_all(text.as_bytes()).map_err(Error::io("write to the console"))?;
-            return Ok(NOT_STARTED);
-        }
-    };
+    let mut child =
+        match job.command().and_then(|mut job| job.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()) {
+            Ok(child) => child,
+            Err(error) => {
+                let name = job.arguments.first().cloned().unwrap_or_default();
+                let text = format!("cannot start {}: {error}\n", name.to_string_lossy());
+                stderr.write_all(text.as_bytes()).map_err(Error::io("write to the console"))?;
+                return Ok(NOT_STARTED);
+            }
+        };
     let copies = [
         child.stdout.take().map(|from| copy(from, stdout)),
         child.stderr.take().map(|from| copy(from, stderr)),
@@ -41,19 +42,6 @@ pub(super) fn run(job: &Job) -> Result<i32, Error> {
         drop(copy.join());
     }
     Ok(status)
-}
-
-fn start(job: &Job) -> io::Result<Child> {
-    let (program, arguments) = job.arguments.split_first().ok_or(io::ErrorKind::InvalidInput)?;
-    Command::new(program)
-        .args(arguments)
-        .env_clear()
-        .envs(job.environment.iter().map(|(name, value)| (name, value)))
-        .current_dir(&job.directory)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
 }
 
 /// Opens a console that passes every byte on as it is.
