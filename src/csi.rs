@@ -6,7 +6,9 @@
 //! logged: they may hold credentials.
 
 mod capabilities;
+pub mod convert;
 mod identity;
+pub mod status;
 
 pub use capabilities::{CONTROLLER, NODE, PLUGIN};
 pub use identity::Identity;

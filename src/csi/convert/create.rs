@@ -1,0 +1,71 @@
+use std::collections::HashMap;
+
+use tonic::Status;
+
+use super::field::{invalid, pairs, required, unsupported};
+use super::{capabilities, one_mode, place, places, range};
+use crate::csi::status;
+use crate::proto::csi::v1 as proto;
+use crate::types::{ClassParameters, VolumeMode};
+use crate::volume::{CapacityRequest, CreateRequest, VolumeError};
+
+/// What CreateVolume asks for.
+///
+/// # Errors
+/// INVALID_ARGUMENT by the rules of the fields; RESOURCE_EXHAUSTED where it asks for places only that
+/// nobody here knows, so that the scheduler looks for another.
+pub fn create_request(message: &proto::CreateVolumeRequest) -> Result<CreateRequest, Status> {
+    let name = required("name", &message.name)?.parse().map_err(|error| invalid("name", error))?;
+    let mode = one_mode(&message.volume_capabilities)?;
+    let range = range(message.capacity_range.as_ref())?;
+    let parameters = parameters(&message.parameters)?;
+    unsupported("volume_content_source", message.volume_content_source.is_some())?;
+    unsupported("mutable_parameters", !message.mutable_parameters.is_empty())?;
+    let mode = with_class(mode, &parameters, &message.volume_capabilities)?;
+    let requisite = places(message.accessibility_requirements.as_ref()).ok_or_else(|| {
+        let reason = "the places asked for have topology segments that no node of this driver has";
+        status::in_create(&VolumeError::NoPlace(reason.to_owned()))
+    })?;
+    Ok(CreateRequest { name, range, mode, parameters, requisite })
+}
+
+fn parameters(map: &HashMap<String, String>) -> Result<ClassParameters, Status> {
+    ClassParameters::parse(pairs(map)).map_err(|error| invalid("parameters", error))
+}
+
+/// A caller other than csi-provisioner may leave the file system to the parameters.
+fn with_class(
+    mode: VolumeMode,
+    parameters: &ClassParameters,
+    capabilities: &[proto::VolumeCapability],
+) -> Result<VolumeMode, Status> {
+    use proto::volume_capability::AccessType;
+
+    let (VolumeMode::Filesystem(asked), Some(class)) = (mode, parameters.fs) else { return Ok(mode) };
+    let named = capabilities.iter().any(
+        |capability| matches!(&capability.access_type, Some(AccessType::Mount(m)) if !m.fs_type.is_empty()),
+    );
+    if named && asked != class {
+        return Err(invalid("parameters", format!("the class asks for {class}, the capability for {asked}")));
+    }
+    Ok(VolumeMode::Filesystem(class))
+}
+
+/// What GetCapacity asks for; `None` where no volume of that kind can be made anywhere.
+///
+/// # Errors
+/// INVALID_ARGUMENT where a field is wrong.
+pub fn capacity_request(message: &proto::GetCapacityRequest) -> Result<Option<CapacityRequest>, Status> {
+    let parameters = parameters(&message.parameters)?;
+    if !message.volume_capabilities.is_empty() && !capabilities(&message.volume_capabilities)?.1.is_empty() {
+        return Ok(None);
+    }
+    let segments = match &message.accessible_topology {
+        None => Vec::new(),
+        Some(topology) => match place(topology) {
+            None => return Ok(None),
+            Some(segments) => segments,
+        },
+    };
+    Ok(Some(CapacityRequest { volume_group: parameters.volume_group, segments }))
+}

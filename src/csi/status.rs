@@ -1,0 +1,105 @@
+//! The one place in which an error becomes a gRPC code.
+//!
+//! Codes are chosen by what the caller does next. csi-provisioner takes ABORTED and UNAVAILABLE for "may
+//! still be running" and keeps to the same node, RESOURCE_EXHAUSTED for "choose another node", all others
+//! for final; csi-resizer lets a user lower the request after OUT_OF_RANGE; the kubelet keeps a
+//! volume's state after ABORTED and UNAVAILABLE, and drops it after the others.
+
+use std::error::Error;
+
+use tonic::{Code, Status};
+
+use crate::lvm::{EngineError, GroupError};
+use crate::volume::VolumeError;
+
+/// The longest message, in bytes: one of Kubernetes' events holds 1024.
+const LONGEST: usize = 1000;
+
+/// How much of a message that is too long is kept of its end, where programs say what went wrong.
+const TAIL: usize = 400;
+
+/// The answer to a verb's failure.
+pub fn of(error: &VolumeError) -> Status {
+    Status::new(code(error), message(error))
+}
+
+/// The answer to a failure of CreateVolume: whatever stands in the way of the name is said to exist.
+pub fn in_create(error: &VolumeError) -> Status {
+    match error {
+        VolumeError::NotOurs { .. } | VolumeError::Unreadable { .. } => {
+            Status::already_exists(message(error))
+        }
+        other => of(other),
+    }
+}
+
+fn code(error: &VolumeError) -> Code {
+    match error {
+        VolumeError::NotFound(_) | VolumeError::NotAtPath { .. } => Code::NotFound,
+        // Not seen is not gone: only whoever sees the whole group may say that.
+        VolumeError::VgUnseen(_) | VolumeError::ShuttingDown => Code::Unavailable,
+        VolumeError::NoPlace(_) | VolumeError::NoRoom { .. } => Code::ResourceExhausted,
+        // The user may lower the request.
+        VolumeError::NoRoomToGrow { .. } | VolumeError::Range(_) => Code::OutOfRange,
+        VolumeError::Exists { .. } | VolumeError::Incompatible { .. } => Code::AlreadyExists,
+        VolumeError::Busy { .. } => Code::Aborted,
+        VolumeError::InUse { .. }
+        | VolumeError::NotOurs { .. }
+        | VolumeError::Unreadable { .. }
+        | VolumeError::State { .. }
+        | VolumeError::WrongMode { .. }
+        | VolumeError::NotStaged { .. }
+        | VolumeError::PublishedElsewhere { .. }
+        | VolumeError::Content { .. } => Code::FailedPrecondition,
+        VolumeError::Group(error) => group_code(error),
+        VolumeError::TargetTaken { .. }
+        | VolumeError::Exec(_)
+        | VolumeError::Parse(_)
+        | VolumeError::Host { .. } => Code::Internal,
+    }
+}
+
+fn group_code(error: &GroupError) -> Code {
+    match error {
+        GroupError::Unseen(_)
+        | GroupError::Unhealthy { .. }
+        | GroupError::Stuck { .. }
+        | GroupError::Look(_) => Code::Unavailable,
+        GroupError::Refused { .. } => Code::Internal,
+        GroupError::Engine { source, .. } => engine_code(source),
+    }
+}
+
+fn engine_code(error: &EngineError) -> Code {
+    match error {
+        // It may have had its effect: the repeat finds out, so nobody may take this for the end.
+        EngineError::Lost { .. } | EngineError::Unreadable { .. } | EngineError::Disk { .. } => Code::Aborted,
+        EngineError::Unspeakable(_) | EngineError::Exec(_) => Code::Internal,
+    }
+}
+
+/// The error and what led to it, as one line: `a: b: c`.
+fn message(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(source) = cause {
+        text.push_str(": ");
+        text.push_str(&source.to_string());
+        cause = source.source();
+    }
+    shortened(text)
+}
+
+/// Cuts the middle out of a text that is too long.
+fn shortened(text: String) -> String {
+    const CUT: &str = " … ";
+    if text.len() <= LONGEST {
+        return text;
+    }
+    let head = text.floor_char_boundary(LONGEST - TAIL - CUT.len());
+    let tail = text.ceil_char_boundary(text.len() - TAIL);
+    format!("{}{CUT}{}", &text[..head], &text[tail..])
+}
+
+#[cfg(test)]
+mod tests;

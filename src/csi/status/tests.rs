@@ -1,0 +1,72 @@
+use std::io;
+
+use super::*;
+use crate::exec::ExecError;
+use crate::types::{Bytes, RangeError, VolumeId};
+
+fn id() -> VolumeId {
+    "Zvlifi-Ep3t-e0Ng-U42h-o0ye-KHu1-nl7Ns4/pvc-1".parse().unwrap()
+}
+
+fn engine(source: EngineError) -> VolumeError {
+    GroupError::Engine { vg: "vg0".parse().unwrap(), source }.into()
+}
+
+#[test]
+fn codes_follow_from_what_the_caller_does_next() {
+    let vg = || "vg0".parse().unwrap();
+    let lost = EngineError::Lost { command: "lvcreate".into(), reason: "killed".into() };
+    let cases = [
+        (VolumeError::NotFound(id()), Code::NotFound),
+        (VolumeError::VgUnseen(id().vg), Code::Unavailable),
+        (VolumeError::NoPlace("x".into()), Code::ResourceExhausted),
+        (
+            VolumeError::NoRoomToGrow { vg: vg(), size: Bytes::ZERO, wanted: Bytes::ZERO, free: Bytes::ZERO },
+            Code::OutOfRange,
+        ),
+        (
+            RangeError::Contradiction { required: Bytes::mib(2), limit: Bytes::mib(1) }.into(),
+            Code::OutOfRange,
+        ),
+        (VolumeError::Exists { name: "n".parse().unwrap(), difference: "x".into() }, Code::AlreadyExists),
+        (VolumeError::Busy { what: "x".into() }, Code::Aborted),
+        (VolumeError::InUse { id: id(), by: "x".into() }, Code::FailedPrecondition),
+        (VolumeError::ShuttingDown, Code::Unavailable),
+        (GroupError::Unseen(id().vg).into(), Code::Unavailable),
+        (GroupError::Refused { vg: vg(), what: "x".into(), messages: vec![] }.into(), Code::Internal),
+        (engine(lost), Code::Aborted),
+        (engine(EngineError::Unspeakable("x".into())), Code::Internal),
+        (VolumeError::host("x", io::Error::other("y")), Code::Internal),
+    ];
+    for (error, code) in cases {
+        let status = of(&error);
+        assert_eq!(status.code(), code, "{error}");
+        assert!(!status.message().is_empty() && status.details().is_empty());
+    }
+}
+
+#[test]
+fn a_name_that_somebody_else_has_exists() {
+    let error = VolumeError::NotOurs { vg: "vg0".parse().unwrap(), lv: "v-1".parse().unwrap() };
+    assert_eq!(in_create(&error).code(), Code::AlreadyExists);
+    assert_eq!(of(&error).code(), Code::FailedPrecondition);
+    assert_eq!(in_create(&VolumeError::NotFound(id())).code(), Code::NotFound);
+}
+
+#[test]
+fn the_whole_chain_is_told_and_nothing_twice() {
+    let start = ExecError::Start { command: "mke2fs".into(), source: io::Error::other("no such file") };
+    assert_eq!(of(&start.into()).message(), "mke2fs: cannot be run: no such file");
+    let disk = EngineError::Disk { device: "/dev/a".into(), what: "flush", source: io::Error::other("dead") };
+    assert_eq!(of(&engine(disk)).message(), "volume group vg0 cannot be asked: /dev/a: flush: dead");
+}
+
+#[test]
+fn long_messages_keep_their_beginning_and_their_end() {
+    let stderr = format!("{}the reason", "ü".repeat(3000));
+    let error = ExecError::Failed { command: "e2fsck /dev/a".into(), code: Some(8), stderr };
+    let status = of(&error.into());
+    assert!(status.message().len() <= LONGEST);
+    assert!(status.message().starts_with("e2fsck /dev/a: ended with code 8"));
+    assert!(status.message().ends_with("the reason"));
+}
