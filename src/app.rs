@@ -2,7 +2,8 @@
 
 mod signals;
 
-use std::io;
+use std::io::{self, Write as _};
+use std::process::ExitCode;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
@@ -11,7 +12,8 @@ use tokio_util::task::TaskTracker;
 use tonic::service::Routes;
 use tracing::subscriber::SetGlobalDefaultError;
 
-use crate::config::{Config, ConfigError, Flags};
+use crate::cli::{self, Command};
+use crate::config::{self, Config, ConfigError, Flags};
 use crate::csi::Identity;
 use crate::proto::csi::v1::identity_server::IdentityServer;
 use crate::server::{self, Drained, ServeError, Socket, SocketError};
@@ -45,17 +47,37 @@ pub enum AppError {
 }
 
 impl AppError {
-    /// Whether the user typed something wrong, rather than that something failed.
-    pub const fn is_usage(&self) -> bool {
-        matches!(self, Self::Config(_))
+    /// Tells a mistake of the user's from a failure.
+    pub fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::Config(_) => ExitCode::from(cli::USAGE),
+            Self::Log(_) | Self::Start(_) | Self::Socket(_) | Self::Serve(_) | Self::Output(_) => {
+                ExitCode::FAILURE
+            }
+        }
     }
 }
 
-/// `quarry standalone`: reads the configuration, and serves until a signal ends it. Blocks.
+/// Does what the command line asks for, and returns when it is done. Blocks.
 ///
 /// # Errors
-/// See [`AppError`]. Work that was left undone at the end of the grace period is no error, but logged.
-pub fn run_standalone(flags: Flags) -> Result<(), AppError> {
+/// See [`AppError`].
+pub fn run(command: Command) -> Result<(), AppError> {
+    match command {
+        Command::Standalone(flags) => run_standalone(*flags),
+        Command::ConfigSchema => print_schema().map_err(AppError::Output),
+    }
+}
+
+fn print_schema() -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    serde_json::to_writer_pretty(&mut stdout, &config::schema())?;
+    writeln!(stdout)
+}
+
+/// Reads the configuration, and serves until a signal ends it. Work that is left undone at the end of the
+/// grace period is no error, but logged.
+fn run_standalone(flags: Flags) -> Result<(), AppError> {
     let config = Config::load(flags)?;
     telemetry::start(&config.log_filter, config.log_format)?;
     let runtime = runtime(&config).map_err(AppError::Start)?;

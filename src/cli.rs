@@ -7,8 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::app::{self, AppError};
-use crate::config::{self, Flags};
+use crate::config::Flags;
 
 /// The exit code of a command that was typed wrongly (sysexits.h, `EX_USAGE`).
 pub const USAGE: u8 = 64;
@@ -21,12 +20,14 @@ pub const USAGE: u8 = 64;
 #[command(name = "quarry", version, arg_required_else_help = true, max_term_width = 100)]
 #[command(after_help = "Exit codes: 0 done, 1 failed (the reason is on standard error), 64 typed wrongly.")]
 pub struct Cli {
+    /// What to do.
     #[command(subcommand)]
-    command: Command,
+    pub command: Command,
 }
 
+/// What can be asked of the program.
 #[derive(Debug, Subcommand)]
-enum Command {
+pub enum Command {
     /// Serves all of CSI on one unix socket, without Kubernetes.
     ///
     /// For csi-sanity, for other orchestrators, and for trying Quarry out. Needs root and LVM. Volumes
@@ -48,23 +49,6 @@ impl Cli {
     pub fn read(line: impl IntoIterator<Item = OsString>) -> Result<Self, Answer> {
         Self::try_parse_from(line).map_err(Answer)
     }
-
-    /// Does what the command line asks for. Returns when it is done.
-    ///
-    /// # Errors
-    /// See [`AppError`].
-    pub fn run(self) -> Result<(), AppError> {
-        match self.command {
-            Command::Standalone(flags) => app::run_standalone(*flags),
-            Command::ConfigSchema => print_schema().map_err(AppError::Output),
-        }
-    }
-}
-
-fn print_schema() -> io::Result<()> {
-    let mut stdout = io::stdout().lock();
-    serde_json::to_writer_pretty(&mut stdout, &config::schema())?;
-    writeln!(stdout)
 }
 
 /// An answer to a command line that leads to no work: a help text, the version, or what is wrong.
@@ -80,8 +64,8 @@ impl Answer {
     }
 }
 
-/// Prints an error and what led to it as one line, and tells the exit code.
-pub fn print_error(error: &AppError) -> ExitCode {
+/// Prints an error, and what led to it, as one line on standard error.
+pub fn print_error(error: &dyn Error) {
     let mut line = format!("quarry: {error}");
     let mut cause = error.source();
     while let Some(source) = cause {
@@ -89,6 +73,6 @@ pub fn print_error(error: &AppError) -> ExitCode {
         line.push_str(source.to_string().trim_end());
         cause = source.source();
     }
+    // There is nowhere to complain to when standard error is closed.
     let _ = writeln!(io::stderr(), "{line}");
-    if error.is_usage() { ExitCode::from(USAGE) } else { ExitCode::FAILURE }
 }

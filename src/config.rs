@@ -6,29 +6,27 @@
 
 mod file;
 mod flags;
-mod group;
-mod logging;
 mod settings;
 mod span;
 
 pub use file::FileError;
 pub use flags::Flags;
-pub use group::VolumeGroup;
-pub use logging::{LogFilter, LogFormat};
 pub use settings::{GroupSettings, Settings, schema};
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::lvm::Selection;
 use crate::server::Endpoint;
+use crate::telemetry::{LogFilter, LogFormat};
 use crate::types::{NodeName, ParseError};
 
 /// What the driver is to do, checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
     /// The volume groups to use, and what stays free in them. Where several match a group, the first does.
-    pub volume_groups: Vec<VolumeGroup>,
+    pub volume_groups: Vec<Selection>,
     /// The name of this node, as a label's value.
     pub node_name: NodeName,
     /// Where the gRPC services are served.
@@ -102,7 +100,7 @@ impl Config {
     /// A value that its setting cannot have, or no volume group.
     pub fn resolve(settings: Settings, hostname: &str) -> Result<Self, ConfigError> {
         let groups = settings.volume_groups.unwrap_or_default();
-        let volume_groups = groups.into_iter().map(|group| setting("volume-groups", group.try_into()));
+        let volume_groups = groups.into_iter().map(|group| setting("volume-groups", group.resolve()));
         let volume_groups: Vec<_> = volume_groups.collect::<Result<_, _>>()?;
         if volume_groups.is_empty() {
             return Err(ConfigError::NoVolumeGroup);
@@ -159,9 +157,8 @@ fn threads(typed: Option<usize>) -> Result<NonZeroUsize, ParseError> {
 
 /// The machine's name; without one there is no default, and the setting is asked for.
 fn hostname() -> String {
-    nix::sys::utsname::uname()
-        .map(|names| names.nodename().to_string_lossy().into_owned())
-        .unwrap_or_default()
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    name.trim_end().to_owned()
 }
 
 #[cfg(test)]

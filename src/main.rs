@@ -2,11 +2,19 @@
 
 use std::process::ExitCode;
 
+use quarry::app;
 use quarry::cli::{self, Cli};
 
 fn main() -> ExitCode {
-    match Cli::read(std::env::args_os()) {
-        Err(answer) => answer.print(),
-        Ok(cli) => cli.run().map_or_else(|error| cli::print_error(&error), |()| ExitCode::SUCCESS),
+    let cli = match Cli::read(std::env::args_os()) {
+        Ok(cli) => cli,
+        Err(answer) => return answer.print(),
+    };
+    match app::run(cli.command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            cli::print_error(&error);
+            error.exit_code()
+        }
     }
 }

@@ -1,12 +1,14 @@
 //! The log: lines on standard error, as text or as JSON.
 
+mod level;
+
+pub use level::{LogFilter, LogFormat};
+
 use std::io::{self, IsTerminal as _};
 
 use tracing::Subscriber;
 use tracing::subscriber::SetGlobalDefaultError;
 use tracing_subscriber::fmt::MakeWriter;
-
-use crate::config::{LogFilter, LogFormat};
 
 /// Starts the log of the whole process, and makes panics part of it.
 ///

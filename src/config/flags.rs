@@ -2,7 +2,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{GroupSettings, LogFormat, Settings, default};
+use super::{GroupSettings, Settings, default};
+use crate::telemetry::LogFormat;
 
 /// The settings as flags. Each has an environment variable; a flag wins over it, and both win over
 /// the file.
@@ -47,7 +48,7 @@ pub struct Flags {
     #[arg(long, value_name = "LEVEL", env = "QUARRY_LOG", help = with_default("What to log: error, warn, info, debug, trace or off, also for parts, as in info,quarry::lvm=debug.", default::LOG))]
     log: Option<String>,
 
-    /// How to write log lines. [default: text]
+    /// How to write log lines: text or json. [default: text]
     #[arg(long, value_name = "FORMAT", env = "QUARRY_LOG_FORMAT")]
     log_format: Option<LogFormat>,
 

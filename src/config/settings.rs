@@ -6,7 +6,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::LogFormat;
+use crate::lvm::Selection;
+use crate::telemetry::LogFormat;
+use crate::types::ParseError;
 
 /// The configuration file of Quarry, a CSI driver over LVM. Every setting is also a flag of the same
 /// name, and a flag or its environment variable wins over the file.
@@ -70,6 +72,20 @@ impl Settings {
             log_format: self.log_format.or(other.log_format),
             runtime_threads: self.runtime_threads.or(other.runtime_threads),
         }
+    }
+}
+
+impl GroupSettings {
+    /// `NAME` or `NAME=RESERVE`, as on the command line. No volume group has `=` in its name.
+    pub(super) fn from_flag(text: &str) -> Self {
+        let (name, reserve) = text.split_once('=').map_or((text, None), |(name, size)| (name, Some(size)));
+        Self { name: name.to_owned(), reserve: reserve.map(str::to_owned) }
+    }
+
+    /// What the entry means.
+    pub(super) fn resolve(self) -> Result<Selection, ParseError> {
+        let reserve = self.reserve.map(|text| text.parse()).transpose()?.unwrap_or_default();
+        Ok(Selection { pattern: self.name.parse()?, reserve })
     }
 }
 

@@ -73,7 +73,7 @@ fn a_file_and_a_command_line_can_say_the_same() {
 #[test]
 fn each_setting_has_its_meaning() {
     let config = Config::resolve(full(), "host").unwrap();
-    let groups = [VolumeGroup { pattern: "vg0".parse().unwrap(), reserve: Bytes::mib(10 << 10) }];
+    let groups = [Selection { pattern: "vg0".parse().unwrap(), reserve: Bytes::mib(10 << 10) }];
     assert_eq!(
         config,
         Config {

@@ -1,7 +1,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use clap::ValueEnum;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tracing_subscriber::EnvFilter;
@@ -9,7 +8,7 @@ use tracing_subscriber::EnvFilter;
 use crate::types::ParseError;
 
 /// How log lines are written.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LogFormat {
     /// One line of text each, for people.
@@ -17,6 +16,18 @@ pub enum LogFormat {
     Text,
     /// One JSON object each, for collectors.
     Json,
+}
+
+impl FromStr for LogFormat {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        match text {
+            "text" => Ok(Self::Text),
+            "json" => Ok(Self::Json),
+            _ => Err(ParseError::new("log format", text, "must be text or json")),
+        }
+    }
 }
 
 /// What is logged: a level, or levels for parts of the program.
