@@ -10,6 +10,7 @@ mod tail;
 
 pub use host::Host;
 pub use program::{MissingPrograms, Program, Programs};
+pub use tail::Tail;
 
 use std::ffi::OsString;
 use std::fmt;

@@ -33,6 +33,7 @@ pub use events::watch;
 pub use group::{Group, Intent};
 pub use groups::{Groups, Selection, Settings};
 pub use health::{Health, Sighting, sightings};
+pub use local::{EngineKind, LocalBackend, LocalOptions};
 pub use report::{LvRow, PvRow, Reply, SegmentRow, VgRow};
 pub use turn::Turn;
 pub use view::{Room, View};

@@ -3,19 +3,35 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 /// How much of standard error is kept, in bytes: enough for the message that matters, which is last.
 const KEPT: usize = 4096;
 
-/// Reads a stream to its end and keeps the end of it, as text without blanks around.
+/// The end of what a program wrote to standard error.
+#[derive(Debug, Default)]
+pub struct Tail(Vec<u8>);
+
+impl Tail {
+    /// Takes in what was read, and forgets what is not needed any more.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+        let excess = self.0.len().saturating_sub(KEPT);
+        self.0.drain(..excess);
+    }
+
+    /// The end as text, without blanks around.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0).trim().to_owned()
+    }
+}
+
+/// Reads a stream to its end and keeps the end of it.
 pub(super) async fn read(stream: Option<impl AsyncRead + Unpin>) -> std::io::Result<String> {
     let Some(mut stream) = stream else { return Ok(String::new()) };
-    let mut kept = Vec::with_capacity(KEPT);
+    let mut tail = Tail::default();
     let mut chunk = [0; 1024];
     loop {
         let count = stream.read(&mut chunk).await?;
         if count == 0 {
-            return Ok(String::from_utf8_lossy(&kept).trim().to_owned());
+            return Ok(tail.text());
         }
-        kept.extend_from_slice(&chunk[..count]);
-        let excess = kept.len().saturating_sub(KEPT);
-        kept.drain(..excess);
+        tail.push(&chunk[..count]);
     }
 }
 

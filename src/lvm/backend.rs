@@ -86,7 +86,7 @@ pub enum EngineError {
     /// LVM did not start.
     #[error(transparent)]
     Exec(#[from] ExecError),
-    /// A disk could not be read or flushed.
+    /// A disk could not be read or flushed, or a file of the driver's own not be written.
     #[error("{}: {what}", .device.display())]
     Disk {
         /// The device.
@@ -100,7 +100,6 @@ pub enum EngineError {
 }
 
 impl EngineError {
-    #[cfg_attr(not(test), expect(dead_code, reason = "the real machine uses it next"))]
     /// A disk that did not do what it should.
     pub(crate) fn disk(device: &Path, what: &'static str, source: std::io::Error) -> Self {
         Self::Disk { device: device.to_owned(), what, source }

@@ -1,0 +1,138 @@
+//! Where private configurations lie: `<run directory>/<number>/<number>/lvm.conf`.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
+use tokio::sync::OnceCell;
+
+use crate::lvm::EngineError;
+
+/// How many drivers may run at a time. Two do while one replaces the other.
+const MOST: u32 = 64;
+
+/// This driver's part of the run directory. It is another driver's as soon as this one is gone: a lock
+/// on a file in it says so, whatever namespaces the two live in.
+#[derive(Debug)]
+pub(super) struct Home {
+    path: PathBuf,
+    _lock: Flock<File>,
+    next: AtomicU64,
+}
+
+impl Home {
+    /// Takes the first part that no living driver has, and clears away what a dead one left in it.
+    ///
+    /// This blocks.
+    ///
+    /// # Errors
+    /// The run directory cannot be written, or all parts are taken.
+    pub(super) fn claim(run_dir: &Path) -> io::Result<Self> {
+        for number in 0..MOST {
+            let path = run_dir.join(number.to_string());
+            fs::create_dir_all(&path)?;
+            let file = File::options().write(true).create(true).truncate(false).open(path.join("lock"))?;
+            match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+                Ok(lock) => {
+                    clear(&path)?;
+                    return Ok(Self { path, _lock: lock, next: AtomicU64::new(0) });
+                }
+                Err((_, Errno::EWOULDBLOCK)) => {}
+                Err((_, errno)) => return Err(errno.into()),
+            }
+        }
+        Err(io::Error::other("all of its parts are taken by other drivers"))
+    }
+}
+
+fn clear(path: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            fs::remove_dir_all(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// An `LVM_SYSTEM_DIR` with one lvm.conf in it, written when it is first needed.
+#[derive(Debug)]
+pub(super) struct SystemDir {
+    home: Arc<Home>,
+    path: PathBuf,
+    /// The configuration, or why there can be none.
+    text: Result<String, String>,
+    written: OnceCell<()>,
+}
+
+impl SystemDir {
+    /// A directory for this configuration.
+    pub(super) fn new(home: Arc<Home>, text: Result<String, EngineError>) -> Self {
+        let path = home.path.join(home.next.fetch_add(1, Ordering::Relaxed).to_string());
+        let text = text.map_err(|error| match error {
+            EngineError::Unspeakable(why) => why,
+            other => other.to_string(),
+        });
+        Self { home, path, text, written: OnceCell::new() }
+    }
+
+    /// The directory's path; it is there when this answers.
+    ///
+    /// # Errors
+    /// It cannot be written, or there is no such configuration.
+    pub(super) async fn path(&self) -> Result<&Path, EngineError> {
+        let text = self.text.as_ref().map_err(|why| EngineError::Unspeakable(why.clone()))?;
+        let failed = |source| EngineError::disk(&self.path, "cannot be written", source);
+        let write = async || -> io::Result<()> {
+            tokio::fs::create_dir_all(&self.path).await?;
+            tokio::fs::write(self.path.join("lvm.conf"), text).await
+        };
+        self.written.get_or_try_init(write).await.map_err(failed)?;
+        Ok(&self.path)
+    }
+
+    /// Takes the directory away again. A failure leaves it to the next driver.
+    pub(super) async fn remove(&self) {
+        if self.written.initialized()
+            && let Err(error) = tokio::fs::remove_dir_all(&self.path).await
+        {
+            tracing::debug!(%error, path = %self.path.display(), home = %self.home.path.display(), "left behind");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_drivers_have_two_homes_and_a_dead_ones_is_taken_over_empty() {
+        let run = tempfile::tempdir().unwrap();
+        let first = Home::claim(run.path()).unwrap();
+        let second = Home::claim(run.path()).unwrap();
+        assert_ne!(first.path, second.path);
+        let path = first.path.clone();
+        fs::create_dir(path.join("7")).unwrap();
+        drop(first);
+        assert_eq!(Home::claim(run.path()).unwrap().path, path);
+        assert!(!path.join("7").exists());
+    }
+
+    #[tokio::test]
+    async fn a_configuration_is_written_when_it_is_needed_and_removed() {
+        let run = tempfile::tempdir().unwrap();
+        let home = Arc::new(Home::claim(run.path()).unwrap());
+        let dir = SystemDir::new(Arc::clone(&home), Ok("x".to_owned()));
+        assert!(!dir.path.exists());
+        let path = dir.path().await.unwrap().to_owned();
+        assert_eq!(fs::read_to_string(path.join("lvm.conf")).unwrap(), "x");
+        dir.remove().await;
+        assert!(!path.exists());
+        let bad = SystemDir::new(home, Err(EngineError::Unspeakable("no".to_owned())));
+        assert!(matches!(bad.path().await, Err(EngineError::Unspeakable(_))));
+    }
+}
