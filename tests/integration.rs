@@ -10,6 +10,8 @@
     reason = "tests start the driver, and the programs that look at what it did"
 )]
 
+#[path = "engine/suite.rs"]
+mod engine;
 mod layers;
 #[path = "wire/check.rs"]
 mod wire;

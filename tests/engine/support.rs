@@ -1,0 +1,160 @@
+//! What the engine's tests share: a guest with a volume group, and the backend under test in it.
+
+use std::ops::Deref;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use lab::Machine;
+use quarry::exec::{Host, Programs};
+use quarry::lvm::{Backend, Command, Engine, EngineError, LocalBackend, LocalOptions, LvRow, Reply};
+use quarry::types::{Extents, LvName, VgName};
+use tokio_util::task::TaskTracker;
+
+/// Boots a machine with so many disks of 256 MiB, makes the group `vg0` on all of them, and tests.
+pub(super) fn on_disks(disks: usize, test: impl AsyncFnOnce(Bench)) {
+    on_machine(machine(disks), test);
+}
+
+/// A machine with so many disks of 256 MiB.
+pub(super) fn machine(disks: usize) -> Machine {
+    (0..disks).fold(Machine::new(), |machine, _| machine.disk("256M"))
+}
+
+/// Boots the machine, makes the group `vg0` on all of its disks, and tests.
+pub(super) fn on_machine(machine: Machine, test: impl AsyncFnOnce(Bench)) {
+    machine.boot(|| {
+        run(async {
+            let disks: Vec<String> = lab::disks().iter().map(|disk| disk.display().to_string()).collect();
+            sh(&format!("vgcreate -q vg0 {}", disks.join(" ")));
+            let bench = Bench::start(LocalOptions::default()).await;
+            let tracker = bench.tracker.clone();
+            test(bench).await;
+            tracker.close();
+            let ended = tokio::time::timeout(std::time::Duration::from_secs(20), tracker.wait()).await;
+            assert!(ended.is_ok(), "something of the engine goes on after its end");
+            assert_eq!(lvms(), [0u32; 0], "an lvm was left behind");
+        });
+    });
+}
+
+/// Runs a test on a runtime of its own.
+pub(super) fn run(test: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime.unwrap().block_on(test);
+}
+
+/// A backend, and an engine for `vg0`.
+pub(super) struct Bench {
+    pub(super) backend: Arc<LocalBackend>,
+    pub(super) engine: Arc<dyn Engine>,
+    pub(super) tracker: TaskTracker,
+    pub(super) vg: VgName,
+    pub(super) devices: Vec<PathBuf>,
+}
+
+impl Bench {
+    pub(super) async fn start(options: LocalOptions) -> Self {
+        let tracker = TaskTracker::new();
+        let host = Host::new(Programs::find().unwrap());
+        let backend = LocalBackend::start(host, tracker.clone(), options).await.unwrap();
+        let (vg, devices): (VgName, _) = ("vg0".parse().unwrap(), lab::disks());
+        let engine = backend.open(&vg, &devices);
+        Self { backend: Arc::new(backend), engine, tracker, vg, devices }
+    }
+
+    pub(super) async fn ask(&self, command: &Command) -> Result<Reply, EngineError> {
+        self.engine.run(&self.vg, command).await
+    }
+
+    /// Runs a command that LVM must do.
+    #[track_caller]
+    pub(super) fn must(&self, command: Command) -> impl Future<Output = Reply> {
+        let caller = std::panic::Location::caller();
+        async move {
+            let reply = self.ask(&command).await.unwrap_or_else(|error| panic!("{caller}: {error}"));
+            assert!(reply.success, "{caller}: lvm did not {command}: {:?}", reply.messages);
+            reply
+        }
+    }
+
+    /// Runs a command that LVM must refuse, and tells why.
+    pub(super) async fn must_not(&self, command: Command) -> String {
+        let reply = self.ask(&command).await.unwrap();
+        assert!(!reply.success, "lvm did {command}");
+        reply.messages.join("; ")
+    }
+
+    pub(super) async fn volume(&self, lv: &str) -> LvRow {
+        self.must(Command::Volume(name(lv))).await.lvs.into_iter().next().unwrap()
+    }
+
+    #[expect(dead_code)]
+    pub(super) async fn names(&self) -> Vec<String> {
+        self.must(Command::Volumes).await.lvs.into_iter().map(|lv| lv.name).collect()
+    }
+
+    pub(super) async fn seqno(&self) -> u64 {
+        self.must(Command::Group).await.vgs[0].seqno
+    }
+}
+
+pub(super) fn name(name: &str) -> LvName {
+    name.parse().unwrap()
+}
+
+pub(super) fn create(lv: &str, extents: u64) -> Command {
+    Command::Create { name: name(lv), extents: Extents::new(extents), tags: vec!["q.s=b".to_owned()] }
+}
+
+pub(super) fn extend(lv: &str, by: u64) -> Command {
+    Command::Extend { name: name(lv), by: Extents::new(by), from: Vec::new() }
+}
+
+/// What a shell command line printed.
+#[derive(Debug)]
+pub(super) struct Printed(String);
+
+impl Deref for Printed {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Runs a shell command line that must succeed. Stock LVM in it is as a person would run it.
+#[track_caller]
+pub(super) fn sh(line: &str) -> Printed {
+    let output = shell(line).output().unwrap();
+    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{line}: {stdout}{stderr}");
+    Printed(stdout.trim().to_owned())
+}
+
+/// A shell command line, not yet run.
+pub(super) fn shell(line: &str) -> std::process::Command {
+    let mut command = std::process::Command::new("/bin/bash");
+    command.args(["-e", "-o", "pipefail", "-c", line]).stdin(std::process::Stdio::null());
+    command
+}
+
+/// The process numbers of every lvm that runs, zombies too, without those that stock commands started.
+pub(super) fn lvms() -> Vec<u32> {
+    let processes = std::fs::read_dir("/proc")
+        .unwrap()
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let is_lvm = |pid: &u32| {
+        std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| stat.contains("(lvm)"))
+    };
+    processes.filter(is_lvm).collect()
+}
+
+/// Waits until `holds`, for at most 20 s.
+#[expect(dead_code)]
+pub(super) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let patience = tokio::time::Instant::now() + std::time::Duration::from_secs(20);
+    while !holds() {
+        assert!(tokio::time::Instant::now() < patience, "waited in vain until {what}");
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+}
