@@ -9,8 +9,7 @@ use std::error::Error;
 
 use tonic::{Code, Status};
 
-use crate::lvm::{EngineError, GroupError};
-use crate::volume::VolumeError;
+use crate::volume::{EngineError, GroupError, VolumeError};
 
 /// The longest message, in bytes: one of Kubernetes' events holds 1024.
 const LONGEST: usize = 1000;
@@ -52,6 +51,7 @@ fn code(error: &VolumeError) -> Code {
         | VolumeError::PublishedElsewhere { .. }
         | VolumeError::Content { .. } => Code::FailedPrecondition,
         VolumeError::Group(error) => group_code(error),
+        VolumeError::Preparation(error) => code(error),
         VolumeError::TargetTaken { .. }
         | VolumeError::Exec(_)
         | VolumeError::Parse(_)
