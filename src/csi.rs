@@ -6,12 +6,17 @@
 //! logged: they may hold credentials.
 
 mod capabilities;
+mod controller;
 pub mod convert;
 mod identity;
+mod node;
+mod span;
 pub mod status;
 
 pub use capabilities::{CONTROLLER, NODE, PLUGIN};
+pub use controller::Controller;
 pub use identity::Identity;
+pub use node::Node;
 
 /// The driver's name: part of every PersistentVolume that it makes, so it never changes.
 pub const DRIVER_NAME: &str = "lvm.csi.quarry";

@@ -38,3 +38,13 @@ const fn plugin_service(service: service::Type) -> plugin::Type {
 pub(super) fn plugin() -> Vec<proto::PluginCapability> {
     PLUGIN.map(|capability| proto::PluginCapability { r#type: Some(capability) }).into()
 }
+
+pub(super) fn controller() -> Vec<proto::ControllerServiceCapability> {
+    let capability = |rpc| controller::Type::Rpc(controller::Rpc { r#type: rpc as i32 });
+    CONTROLLER.map(|rpc| proto::ControllerServiceCapability { r#type: Some(capability(rpc)) }).into()
+}
+
+pub(super) fn node() -> Vec<proto::NodeServiceCapability> {
+    let capability = |rpc| node::Type::Rpc(node::Rpc { r#type: rpc as i32 });
+    NODE.map(|rpc| proto::NodeServiceCapability { r#type: Some(capability(rpc)) }).into()
+}
