@@ -16,9 +16,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("volume", &["types", "exec", "lvm", "fs", "mount", "device"]),
     ("csi", &["types", "proto", "volume"]),
     ("server", &["types"]),
-    ("config", &["types", "server", "lvm"]),
-    ("telemetry", &["types", "config"]),
-    ("cli", &["types", "config", "app"]),
+    ("telemetry", &["types"]),
+    ("config", &["types", "server", "telemetry", "lvm"]),
+    ("cli", &["types", "config"]),
     (
         "app",
         &[
