@@ -1,22 +1,23 @@
 //! The wiring: what is made out of the configuration, and in which order it starts and ends.
 
 mod signals;
+mod standalone;
+
+pub use standalone::{Machine, standalone};
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
-use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tonic::service::Routes;
 use tracing::subscriber::SetGlobalDefaultError;
 
 use crate::cli::{self, Command};
 use crate::config::{self, Config, ConfigError, Flags};
-use crate::csi::Identity;
-use crate::proto::csi::v1::identity_server::IdentityServer;
-use crate::server::{self, Drained, ServeError, Socket, SocketError};
+use crate::exec::MissingPrograms;
+use crate::lvm::EngineError;
+use crate::server::{ServeError, SocketError};
 use crate::telemetry;
 
 /// How long blocking calls that still run may hold up the end of the process once everything that
@@ -35,6 +36,12 @@ pub enum AppError {
     /// No threads or no signals.
     #[error("cannot start")]
     Start(#[source] io::Error),
+    /// A program that the driver needs is missing.
+    #[error(transparent)]
+    Programs(#[from] MissingPrograms),
+    /// LVM does not work here.
+    #[error("cannot use LVM")]
+    Lvm(#[source] EngineError),
     /// Nothing can be served there.
     #[error("cannot serve")]
     Socket(#[from] SocketError),
@@ -51,9 +58,13 @@ impl AppError {
     pub fn exit_code(&self) -> ExitCode {
         match self {
             Self::Config(_) => ExitCode::from(cli::USAGE),
-            Self::Log(_) | Self::Start(_) | Self::Socket(_) | Self::Serve(_) | Self::Output(_) => {
-                ExitCode::FAILURE
-            }
+            Self::Log(_)
+            | Self::Start(_)
+            | Self::Programs(_)
+            | Self::Lvm(_)
+            | Self::Socket(_)
+            | Self::Serve(_)
+            | Self::Output(_) => ExitCode::FAILURE,
         }
     }
 }
@@ -83,7 +94,9 @@ fn run_standalone(flags: Flags) -> Result<(), AppError> {
     let runtime = runtime(&config).map_err(AppError::Start)?;
     let result = runtime.block_on(async {
         let shutdown = signals::shutdown().map_err(AppError::Start)?;
-        standalone(config, shutdown).await
+        let background = TaskTracker::new();
+        let machine = Machine::local(&config, &background).await?;
+        standalone(config, machine, background, shutdown).await
     });
     runtime.shutdown_timeout(LAST_CALLS);
     result.map(|_| ())
@@ -91,21 +104,4 @@ fn run_standalone(flags: Flags) -> Result<(), AppError> {
 
 fn runtime(config: &Config) -> io::Result<Runtime> {
     Builder::new_multi_thread().worker_threads(config.runtime_threads.get()).enable_all().build()
-}
-
-/// Serves all three services on one socket until `shutdown` is cancelled, and waits for what runs.
-///
-/// # Errors
-/// The socket cannot be bound, or serving failed.
-pub async fn standalone(config: Config, shutdown: CancellationToken) -> Result<Drained, AppError> {
-    let tracker = TaskTracker::new();
-    let socket = Socket::bind(&config.endpoint)?;
-    let routes = Routes::new(IdentityServer::new(Identity::new(|| true)));
-    tracing::info!(
-        version = env!("CARGO_PKG_VERSION"),
-        node = %config.node_name,
-        endpoint = %config.endpoint,
-        "serving"
-    );
-    Ok(server::serve(socket, routes, tracker, shutdown, config.grace_period).await?)
 }

@@ -4,7 +4,7 @@ use super::stage::look;
 use super::volumes::{Found, Volumes, volume_in};
 use super::{Expanded, VolumeError};
 use crate::lvm::{Intent, View};
-use crate::types::{Bytes, CapacityRange, Extents, TargetPath, VolumeId, VolumeMode, VolumeState};
+use crate::types::{Bytes, CapacityRange, Extents, TargetPath, VolumeId, VolumeMode};
 
 impl Volumes {
     /// Makes a volume at least as large as asked: its LV, and its file system where that is mounted.
@@ -12,20 +12,18 @@ impl Volumes {
     /// call may have ended between the two.
     ///
     /// # Errors
-    /// [`VolumeError::NoRoomToGrow`]: the user may ask for less. A blank volume is
-    /// [`VolumeError::Busy`]: it is being prepared.
+    /// [`VolumeError::NoRoomToGrow`]: the user may ask for less.
     pub async fn expand(
         self: &Arc<Self>,
         id: &VolumeId,
         range: &CapacityRange,
     ) -> Result<Expanded, VolumeError> {
         let found = self.find(id).await?;
+        let found = self.prepared(found).await?;
         match found.tags.mode {
             VolumeMode::Block => self.grow_block(found, range).await,
             VolumeMode::Filesystem(_) => {
                 let _busy = self.busy.take(&id.lv, "expand")?;
-                let found = self.find(id).await?;
-                growable(&found)?;
                 self.extend(&found, range).await?;
                 self.finish(&self.find(id).await?).await
             }
@@ -79,18 +77,6 @@ impl Volumes {
         }
         let open = found.group.turn(Intent::Device).await?.now(&found.id.lv).await?.is_some_and(|lv| lv.open);
         Ok(Expanded { size, node_expansion_required: open })
-    }
-}
-
-/// Whether a volume in that state can grow.
-pub(super) fn growable(found: &Found) -> Result<(), VolumeError> {
-    match found.tags.state {
-        VolumeState::Fresh | VolumeState::Used => Ok(()),
-        VolumeState::Blank => Err(VolumeError::Busy { what: format!("the preparation of {}", found.id) }),
-        state @ (VolumeState::Copying | VolumeState::Condemned | VolumeState::Growing) => {
-            let reason = "a newer release of Quarry is at work on it".to_owned();
-            Err(VolumeError::State { id: found.id.clone(), state, reason })
-        }
     }
 }
 

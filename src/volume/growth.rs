@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::expand::{growable, grown, missing};
+use super::expand::{grown, missing};
 use super::volumes::{Found, Volumes};
 use super::{Expanded, VolumeError};
 use crate::device::{Access, Zeroed, zero};
@@ -32,7 +32,6 @@ impl Volumes {
         let name = LvName::for_growth(&found.lv.uuid);
         // The volume itself stays free while the extents are zeroed: staging must not wait for that.
         let _busy = self.busy.take(&name, "expand")?;
-        growable(&found)?;
         for _ in 0..ATTEMPTS {
             let Some(growth) = self.cut_growth(&found, &name, range).await? else {
                 let found = self.find(&found.id).await?;

@@ -36,8 +36,8 @@ impl Volumes {
         }
     }
 
-    /// The volume, once it is fit to be used.
-    async fn prepared(self: &Arc<Self>, found: Found) -> Result<Found, VolumeError> {
+    /// The volume, once it is fit to be used: a blank one is prepared first.
+    pub(super) async fn prepared(self: &Arc<Self>, found: Found) -> Result<Found, VolumeError> {
         let found = if found.tags.state == VolumeState::Blank {
             self.prepare(&found).wait().await?;
             self.find(&found.id).await?

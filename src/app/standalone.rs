@@ -1,0 +1,113 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tonic::service::Routes;
+
+use super::AppError;
+use crate::config::Config;
+use crate::csi::{Controller, Identity, Node};
+use crate::device::Dm;
+use crate::exec::{Host, Programs, Runner};
+
+use crate::lvm::{Backend, Groups, LocalBackend, LocalOptions, Settings, watch};
+use crate::proto::csi::v1::controller_server::ControllerServer;
+use crate::proto::csi::v1::identity_server::IdentityServer;
+use crate::proto::csi::v1::node_server::NodeServer;
+use crate::server::{self, Drained, Socket};
+use crate::volume::{Parts, Volumes};
+
+/// How long a change of a volume group may take before the group counts as stuck.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long changes are gathered before the metadata is backed up.
+const BACKUP_DELAY: Duration = Duration::from_secs(2);
+
+/// What the driver needs of its machine.
+pub struct Machine {
+    /// The volume groups.
+    pub backend: Arc<dyn Backend>,
+    /// What runs programs.
+    pub programs: Arc<dyn Runner>,
+}
+
+impl Machine {
+    /// The machine that this process runs on. LVM's shells live on `tracker`.
+    ///
+    /// # Errors
+    /// A program is missing, or LVM cannot be asked.
+    pub async fn local(config: &Config, tracker: &TaskTracker) -> Result<Self, AppError> {
+        let host = Host::new(Programs::find()?);
+        let options = LocalOptions {
+            run_dir: config.run_directory.join("lvm"),
+            locking_dir: config.lvm_locking_directory.clone(),
+            backup_dir: config.backup_directory.clone(),
+            ..LocalOptions::default()
+        };
+        let backend =
+            LocalBackend::start(host.clone(), tracker.clone(), options).await.map_err(AppError::Lvm)?;
+        Ok(Self { backend: Arc::new(backend), programs: Arc::new(host) })
+    }
+}
+
+/// Serves all three services on one socket until `shutdown` is cancelled, and waits for what runs:
+/// first for the calls, then for what they left behind.
+///
+/// # Errors
+/// The socket cannot be bound, or serving failed.
+pub async fn standalone(
+    config: Config,
+    machine: Machine,
+    background: TaskTracker,
+    shutdown: CancellationToken,
+) -> Result<Drained, AppError> {
+    let socket = Socket::bind(&config.endpoint)?;
+    let calls = TaskTracker::new();
+    let volumes = volumes(&config, machine, &calls, &background, &shutdown).await;
+    let routes = Routes::new(IdentityServer::new(Identity::new(|| true)))
+        .add_service(ControllerServer::new(Controller::new(Arc::clone(&volumes))))
+        .add_service(NodeServer::new(Node::new(volumes)));
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        node = %config.node_name,
+        endpoint = %config.endpoint,
+        "serving"
+    );
+    let drained = server::serve(socket, routes, calls, shutdown, config.grace_period).await?;
+    background.close();
+    if tokio::time::timeout(config.grace_period, background.wait()).await.is_err() {
+        tracing::warn!(tasks = background.len(), "background work was left undone");
+    }
+    Ok(drained)
+}
+
+/// The verbs, on the groups that are there. What an ended driver left undone is taken up.
+async fn volumes(
+    config: &Config,
+    machine: Machine,
+    calls: &TaskTracker,
+    background: &TaskTracker,
+    stop: &CancellationToken,
+) -> Arc<Volumes> {
+    let settings =
+        Settings { selections: config.volume_groups.clone(), patience: PATIENCE, backup_delay: BACKUP_DELAY };
+    let groups = Groups::new(machine.backend, settings, background.clone(), stop.clone());
+    if let Err(error) = groups.rescan().await {
+        tracing::error!(%error, "no volume group is known: looking again soon");
+    }
+    let lock_dir = config.lvm_locking_directory.clone();
+    background.spawn(watch(Arc::clone(&groups), lock_dir, stop.clone()));
+    let volumes = Volumes::new(Parts {
+        groups,
+        programs: machine.programs,
+        dm: Dm::new(config.run_directory.join("nodes")),
+        node: config.node_name.clone(),
+        lock_dir: config.run_directory.join("volumes"),
+        tracker: calls.clone(),
+        stop: stop.clone(),
+    });
+    let taker = Arc::clone(&volumes);
+    calls.spawn(async move { taker.take_up().await });
+    volumes
+}
