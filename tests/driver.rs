@@ -13,6 +13,9 @@ use std::time::{Duration, Instant};
 /// The group that tests work in.
 pub(crate) const VG: &str = "vg0";
 
+/// One MiB, in bytes.
+pub(crate) const MIB: u64 = 1 << 20;
+
 /// How long the driver may take to answer its first call.
 const START: Duration = Duration::from_secs(30);
 
@@ -112,4 +115,19 @@ pub(crate) fn folder(name: &str) -> PathBuf {
     let path = Path::new("/var/lib/kubelet").join(name);
     std::fs::create_dir_all(&path).unwrap();
     path
+}
+
+/// How many mounts lie at a path.
+pub(crate) fn mounts_at(path: &Path) -> usize {
+    let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+    table.lines().filter(|line| line.split(' ').nth(4) == path.to_str()).count()
+}
+
+/// Waits until something outside holds that nobody can wait for otherwise.
+pub(crate) async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let end = Instant::now() + START;
+    while !holds().await {
+        assert!(Instant::now() < end, "not within {START:?}: {what}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }

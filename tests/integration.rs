@@ -10,8 +10,10 @@
     reason = "tests start the driver, and the programs that look at what it did"
 )]
 
+mod driver;
 #[path = "engine/suite.rs"]
 mod engine;
 mod layers;
+mod volume;
 #[path = "wire/check.rs"]
 mod wire;

@@ -1,0 +1,53 @@
+use crate::driver::{self, Driver, MIB, Mode, VG, command, make_group, report};
+
+fn boot(body: impl AsyncFnOnce()) {
+    lab::Machine::new().disk("1G").disk("1G").boot(|| {
+        make_group(VG, &lab::disks()[..1]);
+        driver::run(body());
+    });
+}
+
+#[test]
+fn the_reserve_is_kept_from_creation_and_given_to_growth() {
+    boot(async || {
+        let free: u64 = report("vgs", "vg_free", VG)[0].parse().unwrap();
+        let driver = Driver::start_with(&["--volume-group", &format!("{VG}=100MiB")]).await;
+        let mut client = driver.client().await;
+        assert_eq!(client.capacity().await.unwrap(), (free - 100 * MIB, free - 100 * MIB));
+        let refused = client.create("pvc-a", free, Mode::Block).await.unwrap_err();
+        assert!(refused.message().contains("100 MiB of them kept in reserve"), "{refused}");
+        let id = client.create("pvc-a", free - 100 * MIB, Mode::Ext4).await.unwrap().volume_id;
+        client.stage(&id, &driver::folder("staging"), Mode::Ext4).await.unwrap();
+        assert_eq!(client.expand(&id, free, Mode::Ext4).await.unwrap(), free);
+        let refused = client.expand(&id, free + 1, Mode::Ext4).await.unwrap_err();
+        assert_eq!(refused.code(), tonic::Code::OutOfRange, "{refused}");
+    });
+}
+
+#[test]
+fn changes_behind_the_drivers_back_are_seen_by_the_very_next_call() {
+    boot(async || {
+        let driver = Driver::start().await;
+        let mut client = driver.client().await;
+        let (before, _) = client.capacity().await.unwrap();
+        command("lvcreate", &["-y", "-n", "theirs", "-L", "100M", VG]);
+        assert_eq!(client.capacity().await.unwrap().0, before - 100 * MIB);
+        command("vgextend", &["-q", VG, lab::disks()[1].to_str().unwrap()]);
+        let free: u64 = report("vgs", "vg_free", VG)[0].parse().unwrap();
+        assert_eq!(client.capacity().await.unwrap().0, free);
+        client.create("pvc-large", 1500 * MIB, Mode::Block).await.expect("it spans both disks");
+    });
+}
+
+#[test]
+fn a_group_that_is_made_later_is_found_without_a_restart() {
+    boot(async || {
+        let driver = Driver::start_with(&["--volume-group", "data-*"]).await;
+        let mut client = driver.client().await;
+        assert_eq!(client.capacity().await.unwrap(), (0, 0));
+        make_group("data-1", &lab::disks()[1..]);
+        driver::until("the new group is used", async || client.capacity().await.unwrap().0 > 0).await;
+        client.create("pvc-a", 64 * MIB, Mode::Block).await.unwrap();
+        assert_eq!(report("lvs", "lv_name", "data-1").len(), 1);
+    });
+}

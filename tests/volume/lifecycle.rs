@@ -1,0 +1,120 @@
+use std::path::Path;
+
+use crate::driver::{self, Driver, MIB, Mode, VG, command, folder, make_group, mounts_at, report};
+
+/// A machine with one disk and the group [`VG`] on it.
+fn boot(body: impl AsyncFnOnce()) {
+    lab::Machine::new().disk("2G").boot(|| {
+        make_group(VG, &lab::disks());
+        driver::run(body());
+    });
+}
+
+fn size_of_files(path: &Path) -> u64 {
+    nix::sys::statvfs::statvfs(path).unwrap().blocks() * 4096
+}
+
+#[test]
+fn a_volume_lives_from_claim_to_deletion() {
+    boot(async || {
+        let driver = Driver::start().await;
+        let mut client = driver.client().await;
+        let before = client.capacity().await.unwrap();
+        let (staging, target) = (folder("staging"), Path::new("/var/lib/kubelet/target"));
+
+        let volume = client.create("pvc-a", 300 * MIB, Mode::Ext4).await.unwrap();
+        assert_eq!(volume.capacity_bytes.cast_unsigned(), 300 * MIB);
+        client.stage(&volume.volume_id, &staging, Mode::Ext4).await.unwrap();
+        client.publish(&volume.volume_id, &staging, target, Mode::Ext4).await.unwrap();
+        std::fs::write(target.join("data"), "kept").unwrap();
+
+        assert_eq!(client.expand(&volume.volume_id, 600 * MIB, Mode::Ext4).await.unwrap(), 600 * MIB);
+        assert!(size_of_files(target) > 550 * MIB, "the mounted file system has grown");
+        assert_eq!(std::fs::read_to_string(target.join("data")).unwrap(), "kept");
+
+        client.unpublish(&volume.volume_id, target).await.unwrap();
+        assert!(!target.exists());
+        client.unstage(&volume.volume_id, &staging).await.unwrap();
+        client.delete(&volume.volume_id).await.unwrap();
+        assert_eq!(client.capacity().await.unwrap(), before);
+        assert_eq!(report("lvs", "lv_name", VG), Vec::<String>::new());
+        assert!(driver.stop().success());
+    });
+}
+
+#[test]
+fn a_raw_block_volume_lives_from_claim_to_deletion() {
+    boot(async || {
+        let driver = Driver::start().await;
+        let mut client = driver.client().await;
+        let (staging, target) = (folder("staging"), Path::new("/var/lib/kubelet/device"));
+        let id = client.create("pvc-b", 64 * MIB, Mode::Block).await.unwrap().volume_id;
+        client.stage(&id, &staging, Mode::Block).await.unwrap();
+        client.publish(&id, &staging, target, Mode::Block).await.unwrap();
+        let size =
+            || command("blockdev", &["--getsize64", target.to_str().unwrap()]).trim().parse::<u64>().unwrap();
+        assert_eq!(size(), 64 * MIB);
+        assert_eq!(client.expand(&id, 128 * MIB, Mode::Block).await.unwrap(), 128 * MIB);
+        assert_eq!(size(), 128 * MIB);
+        assert!(client.delete(&id).await.is_err(), "a published volume is in use");
+        client.unpublish(&id, target).await.unwrap();
+        client.unstage(&id, &staging).await.unwrap();
+        client.delete(&id).await.unwrap();
+        assert_eq!(report("lvs", "lv_name", VG), Vec::<String>::new());
+    });
+}
+
+#[test]
+fn every_call_may_come_again_and_changes_nothing() {
+    boot(async || {
+        let driver = Driver::start().await;
+        let mut client = driver.client().await;
+        for (name, mode) in [("pvc-fs", Mode::Ext4), ("pvc-raw", Mode::Block)] {
+            let (staging, target) =
+                (folder(&format!("staging-{name}")), Path::new("/var/lib/kubelet").join(name));
+            let id = client.create(name, 64 * MIB, mode).await.unwrap().volume_id;
+            for _ in 0..10 {
+                assert_eq!(client.create(name, 64 * MIB, mode).await.unwrap().volume_id, id);
+                client.stage(&id, &staging, mode).await.unwrap();
+            }
+            for _ in 0..10 {
+                client.publish(&id, &staging, &target, mode).await.unwrap();
+                assert_eq!(client.expand(&id, 64 * MIB, mode).await.unwrap(), 64 * MIB);
+            }
+            assert_eq!(mounts_at(&target), 1);
+            for _ in 0..10 {
+                client.unpublish(&id, &target).await.unwrap();
+            }
+            for _ in 0..10 {
+                client.unstage(&id, &staging).await.unwrap();
+            }
+            for _ in 0..10 {
+                client.delete(&id).await.unwrap();
+            }
+        }
+        assert_eq!(report("lvs", "lv_name", VG), Vec::<String>::new());
+    });
+}
+
+#[test]
+fn a_restart_loses_nothing_and_running_pods_do_not_notice() {
+    boot(async || {
+        let driver = Driver::start().await;
+        let mut client = driver.client().await;
+        let (staging, target) = (folder("staging"), Path::new("/var/lib/kubelet/target"));
+        let id = client.create("pvc-a", 64 * MIB, Mode::Ext4).await.unwrap().volume_id;
+        client.stage(&id, &staging, Mode::Ext4).await.unwrap();
+        client.publish(&id, &staging, target, Mode::Ext4).await.unwrap();
+        driver.kill();
+        std::fs::write(target.join("data"), "written while no driver runs").unwrap();
+
+        let driver = Driver::start().await;
+        let mut client = driver.client().await;
+        assert_eq!(client.create("pvc-a", 64 * MIB, Mode::Ext4).await.unwrap().volume_id, id);
+        client.stage(&id, &staging, Mode::Ext4).await.unwrap();
+        client.publish(&id, &staging, target, Mode::Ext4).await.unwrap();
+        assert_eq!(mounts_at(target), 1);
+        assert_eq!(client.expand(&id, 128 * MIB, Mode::Ext4).await.unwrap(), 128 * MIB);
+        assert_eq!(std::fs::read_to_string(target.join("data")).unwrap(), "written while no driver runs");
+    });
+}
