@@ -58,13 +58,11 @@ pub fn sweep_leftovers() -> Result<(), Error> {
 pub(crate) fn root() -> Result<PathBuf, Error> {
     let root = std::env::temp_dir().join(format!("quarry-lab-{}", nix::unistd::getuid()));
     let text = root.to_string_lossy();
-    // These end a path on the kernel's command line or in a disk's description.
-    if text.contains(|c: char| {
-        c.is_whitespace() || c == ',' || c == ':' || c == '"' || c == char::REPLACEMENT_CHARACTER
-    }) {
-        return Err(Error::Invalid(format!(
-            "the lab cannot work in {text:?}: set TMPDIR to a folder with a plain name"
-        )));
+    // These end a path on the kernel's command line or in a disk's description; and a guest has its own /dev.
+    let special = |c: char| c.is_whitespace() || ",:\"".contains(c) || c == char::REPLACEMENT_CHARACTER;
+    if text.contains(special) || root.starts_with("/dev") || !root.is_absolute() {
+        let fix = "set TMPDIR to a folder with a plain absolute name outside /dev";
+        return Err(Error::Invalid(format!("the lab cannot work in {text:?}: {fix}")));
     }
     match fs::DirBuilder::new().mode(0o700).create(&root) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(Error::at("make", &root)(error)),
