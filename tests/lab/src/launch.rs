@@ -14,7 +14,7 @@ use crate::supervisor::Charge;
 /// Starts the supervisor as the first process of a PID namespace, so that its guest cannot outlive it.
 ///
 /// Without the right to make one (in a container, say) the supervisor still ends its guest, unless it is killed
-/// itself.
+/// itself; then its runner does, or the next run.
 pub(crate) fn launch(binary: &Path, charge: &Charge, streams: Streams) -> Result<Child, Error> {
     let mut command = command(binary, charge, streams);
     // Leaving the namespace concerns the later children of one thread only, and this thread has just this one.

@@ -23,7 +23,8 @@
 //! | `job`, `messages`, `ending` | what host and guest write into the folder that they share |
 //! | `kernel`, `mconsole` | the guest's kernel: command line and control socket |
 //! | `on_host` | jobs without a guest, for those who ask |
-//! | `scratch`, `slots`, `size` | temporary folders, the number of guests, sizes as people write them |
+//! | `scratch`, `strays` | what a killed run has left: folders and, on some hosts, guests |
+//! | `slots`, `size` | the number of guests; sizes as people write them |
 
 #![expect(clippy::disallowed_methods, reason = "the lab starts the guests and what runs in them")]
 
@@ -43,6 +44,7 @@ mod running;
 mod scratch;
 mod size;
 mod slots;
+mod strays;
 pub mod supervisor;
 
 pub use error::Error;

@@ -13,6 +13,7 @@ use crate::launch::launch;
 use crate::machine::make_disk;
 use crate::size::parse_size;
 use crate::slots::Slot;
+use crate::strays::kill_guests_of;
 use crate::supervisor::{CUT, Charge};
 use crate::{Error, job, kernel, mconsole, messages};
 
@@ -195,8 +196,11 @@ impl Running {
     /// [`Error::Hung`] when that was because the guest's kernel stood still.
     pub fn wait(mut self) -> Result<Finished, Error> {
         let output = self.finish()?;
-        // A supervisor that was killed has written nothing down, and its guest has died with it.
-        let ending = Ending::load(&self.job).unwrap_or(Ending::Died);
+        let ending = Ending::load(&self.job).unwrap_or_else(|_| {
+            // A supervisor that was killed has written nothing down, and may have left its guest behind.
+            kill_guests_of(&self.job);
+            Ending::Died
+        });
         let folder = self.job.clone();
         let finished = |end, output| Ok(Finished { end, output, folder });
         let kernel_log = || kernel_log(&self.job);

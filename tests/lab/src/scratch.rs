@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use crate::Error;
+use crate::strays::kill_guests_of;
 
 const LOCK: &str = "lock";
 
@@ -80,6 +81,7 @@ fn sweep(root: &Path) -> Result<(), Error> {
     for entry in fs::read_dir(root).map_err(Error::at("read", root))?.flatten() {
         let path = entry.path();
         if path.is_dir() && is_abandoned(&path) {
+            kill_guests_of(&path);
             remove(&path)?;
         }
     }
