@@ -35,11 +35,13 @@ fn a_supervisor_that_is_killed_takes_its_guest_along() {
 
 #[test]
 fn when_all_are_killed_at_once_the_next_run_cleans_up() {
-    let runner = Runner::start(&[]);
+    let mut runner = Runner::start(&[]);
     // Stopped first, so that it cannot clean up after its supervisor.
     runner.signal(Signal::SIGSTOP);
     kill(runner.pids_of("supervise")[0], Signal::SIGKILL).unwrap();
     runner.signal(Signal::SIGKILL);
+    // Until it is gone it holds its folder.
+    runner.wait();
     assert_eq!(runner.folders().len(), 1);
 
     let mut next = Command::new(env!("CARGO_BIN_EXE_lab"));

@@ -40,11 +40,15 @@ impl Runner {
         kill(Pid::from_raw(self.process.id().try_into().unwrap()), signal).unwrap();
     }
 
+    pub(crate) fn wait(&mut self) -> ExitStatus {
+        self.process.wait().unwrap()
+    }
+
     /// Waits for its end, and returns its status and what it complained of.
     pub(crate) fn end(mut self) -> (ExitStatus, String) {
         let mut errors = String::new();
         self.process.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
-        (self.process.wait().unwrap(), errors)
+        (self.wait(), errors)
     }
 
     /// The processes that belong to this run and whose program, or its first argument, contains `word`.
