@@ -119,7 +119,7 @@ impl Running {
     }
 
     /// Adds an empty disk of a size such as `"1G"`, and returns its path in the guest. The device appears there soon
-    /// after, as with any disk that is plugged in.
+    /// after, as with any disk that is plugged in. The next guest of the machine does not have it.
     ///
     /// # Errors
     ///
