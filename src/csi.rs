@@ -20,3 +20,6 @@ pub use node::Node;
 
 /// The driver's name: part of every PersistentVolume that it makes, so it never changes.
 pub const DRIVER_NAME: &str = "lvm.csi.quarry";
+
+#[cfg(test)]
+mod tests;

@@ -147,3 +147,6 @@ fn log(quiet: bool, started: Instant, failure: Option<Status>) {
         _ => tracing::info!(?code, ms, error, "refused"),
     }
 }
+
+#[cfg(test)]
+mod tests;
