@@ -17,7 +17,7 @@ use crate::cli::{self, Command};
 use crate::config::{self, Config, ConfigError, Flags};
 use crate::exec::MissingPrograms;
 use crate::lvm::EngineError;
-use crate::server::{ServeError, SocketError};
+use crate::server::{ServeError, Socket, SocketError};
 use crate::telemetry;
 
 /// How long blocking calls that still run may hold up the end of the process once everything that
@@ -94,9 +94,11 @@ fn run_standalone(flags: Flags) -> Result<(), AppError> {
     let runtime = runtime(&config).map_err(AppError::Start)?;
     let result = runtime.block_on(async {
         let shutdown = signals::shutdown().map_err(AppError::Start)?;
+        // First of all: where another driver serves, this one touches nothing.
+        let socket = Socket::bind(&config.endpoint)?;
         let background = TaskTracker::new();
         let machine = Machine::local(&config, &background).await?;
-        standalone(config, machine, background, shutdown).await
+        standalone(config, socket, machine, background, shutdown).await
     });
     runtime.shutdown_timeout(LAST_CALLS);
     result.map(|_| ())

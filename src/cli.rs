@@ -76,3 +76,6 @@ pub fn print_error(error: &dyn Error) {
     // There is nowhere to complain to when standard error is closed.
     let _ = writeln!(io::stderr(), "{line}");
 }
+
+#[cfg(test)]
+mod tests;

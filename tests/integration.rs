@@ -10,6 +10,7 @@
     reason = "tests start the driver, and the programs that look at what it did"
 )]
 
+mod command_line;
 mod driver;
 #[path = "engine/suite.rs"]
 mod engine;

@@ -51,18 +51,18 @@ impl Machine {
     }
 }
 
-/// Serves all three services on one socket until `shutdown` is cancelled, and waits for what runs:
+/// Serves all three services on `socket` until `shutdown` is cancelled, and waits for what runs:
 /// first for the calls, then for what they left behind.
 ///
 /// # Errors
-/// The socket cannot be bound, or serving failed.
+/// Serving failed.
 pub async fn standalone(
     config: Config,
+    socket: Socket,
     machine: Machine,
     background: TaskTracker,
     shutdown: CancellationToken,
 ) -> Result<Drained, AppError> {
-    let socket = Socket::bind(&config.endpoint)?;
     let calls = TaskTracker::new();
     let volumes = volumes(&config, machine, &calls, &background, &shutdown).await;
     let routes = Routes::new(IdentityServer::new(Identity::new(|| true)))

@@ -222,7 +222,7 @@ async fn capacity_leaves_the_reserve_out_and_is_none_elsewhere() {
         assert_eq!(answer.maximum_volume_size, Some(answer.available_capacity), "one group, one number");
         answer.available_capacity
     };
-    let all = 90 * 4 << 20;
+    let all = (90 * 4) << 20;
     assert_eq!(ask(None, None).await, all);
     assert_eq!(ask(Some("vg0"), Some((NODE_KEY, "n1"))).await, all);
     assert_eq!(ask(Some("vg1"), None).await, 0);
