@@ -15,6 +15,14 @@ mod driver;
 #[path = "engine/suite.rs"]
 mod engine;
 mod layers;
+#[path = "storage/bench.rs"]
+mod storage_bench;
+#[path = "storage/device.rs"]
+mod storage_device;
+#[path = "storage/fs.rs"]
+mod storage_fs;
+#[path = "storage/mount.rs"]
+mod storage_mount;
 mod volume;
 #[path = "wire/check.rs"]
 mod wire;

@@ -50,7 +50,7 @@ pub async fn zero(
     let pinned = pinned.clone();
     blocking(move || {
         let ended = zero_now(&pinned, range, &stop);
-        // The descriptors go in this order: whoever gets the lock finds the device free.
+        // In this order, so that whoever gets the lock finds the device free, if the caller let go of it.
         drop(pinned);
         drop(lock);
         ended

@@ -1,7 +1,10 @@
-use std::fs::File;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use nix::sys::statvfs::fstatvfs;
+use nix::libc::{EDQUOT, ENOSPC, EOPNOTSUPP, O_TMPFILE};
+use nix::sys::statvfs::{FsFlags, fstatvfs};
 
 use super::gauge::GAUGE;
 
@@ -14,27 +17,39 @@ pub enum Health {
     Dead(String),
 }
 
-/// Whether the file system at a mount point still works. It costs a flush of the disk at most, and takes
-/// five seconds at most.
+/// Whether the file system at a mount point still works. It costs a flush of the disk, and takes five
+/// seconds at most.
 pub async fn health(mount_point: &Path) -> Health {
     let asked = GAUGE.ask(mount_point, |path| Ok(now(path))).await;
     asked.unwrap_or_else(|error| Health::Dead(error.to_string()))
 }
 
-/// Asks the file system itself. A mount looks the same in the mount table, and statfs(2) works, long
-/// after its journal was aborted: what tells is fsync(2), here of the root folder. It gives EROFS or EIO
-/// then, and without changes to write it is cheap. A file system that is mounted read-only takes it too.
+/// Asks the file system itself. It looks the same in the mount table, and statfs(2) works, long after its
+/// journal was aborted. What tells is work that needs the journal: a nameless file (open(2),
+/// `O_TMPFILE`), which is never seen and gone at once; and, where nothing may be written, a flush of the
+/// root folder (fsync(2)), without anything to write.
 fn now(mount_point: &Path) -> Health {
-    let asked = File::open(mount_point).and_then(|root| {
-        fstatvfs(&root)?;
-        root.sync_all()
-    });
-    match asked {
+    match try_it(mount_point) {
         Ok(()) => Health::Alive,
         Err(error) => {
             Health::Dead(format!("{}: the file system does not work: {error}", mount_point.display()))
         }
     }
+}
+
+fn try_it(mount_point: &Path) -> io::Result<()> {
+    let root = File::open(mount_point)?;
+    let may_write = !fstatvfs(&root)?.flags().contains(FsFlags::ST_RDONLY);
+    if may_write {
+        let file = OpenOptions::new().write(true).custom_flags(O_TMPFILE).mode(0o600).open(mount_point);
+        match file {
+            Ok(_) => {}
+            // Full, or full for us; or a file system that cannot do this.
+            Err(error) if matches!(error.raw_os_error(), Some(ENOSPC | EDQUOT | EOPNOTSUPP)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    root.sync_all()
 }
 
 #[cfg(test)]

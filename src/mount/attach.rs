@@ -10,7 +10,7 @@ use super::look::{Mounted, look_at};
 use super::target::resolve_existing;
 use super::unmount::detach_own;
 use super::{MountError, blocking};
-use crate::types::{BlockDevice, DeviceNumber, FsType, MountOptions, TargetPath};
+use crate::types::{BlockDevice, DeviceNumber, DmUuid, FsType, MountOptions, TargetPath};
 
 /// Mounts the file system on a device at an existing folder, and looks whether that is what is there.
 ///
@@ -39,7 +39,8 @@ pub async fn mount_fs(
             .map_err(|errno| refused(&place, "the kernel does not mount this file system", errno))
     })
     .await?;
-    prove(&target, number, |found| !found.is_device && found.mount.fs_type == fs_type.name()).await
+    prove(&target, number, |found| !found.is_device && found.mount.fs_type == fs_type.name()).await?;
+    prove_identity(&target, device).await
 }
 
 /// Shows at an existing folder what is mounted at `source`, read-only if asked: a bind mount of the
@@ -89,6 +90,7 @@ pub async fn bind_device(
     let target = resolve_existing(target).await?;
     bind(device.path.clone(), &target, Some(device.number)).await?;
     prove(&target, device.number, |found| found.is_device).await?;
+    prove_identity(&target, device).await?;
     restrict(&target, device.number, read_only).await
 }
 
@@ -146,6 +148,19 @@ async fn prove(
     }
     let found = found.map_or_else(|| "no mount".to_owned(), |found| found.shows.to_string());
     Err(MountError::Unproven { target, expected, found })
+}
+
+/// Looks whether the number is still the volume's, and takes the mount away if it is not. From here on a
+/// mounted file system holds its device, so that the number stays what it is; a bound node does not.
+async fn prove_identity(target: &Path, device: &BlockDevice) -> Result<(), MountError> {
+    let path = Path::new("/sys/dev/block").join(device.number.to_string()).join("dm/uuid");
+    let found = tokio::fs::read_to_string(path).await.unwrap_or_default();
+    if found.parse().is_ok_and(|found: DmUuid| found == device.uuid) {
+        return Ok(());
+    }
+    detach_own(target, device.number).await;
+    let found = format!("the volume {found:?} with the same number");
+    Err(MountError::Unproven { target: target.to_owned(), expected: device.number, found })
 }
 
 /// Looks whether a path leads to a block device of that number.

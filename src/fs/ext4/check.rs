@@ -23,7 +23,8 @@ pub(super) async fn run(runner: &dyn Runner, device: &Path) -> Result<Check, FsE
 fn decode(command: String, output: &Output) -> Result<Check, FsError> {
     /// Errors were left, as they always are with `-n`.
     const UNCORRECTED: i32 = 4;
-    /// Something was not possible; together with errors it is a consequence of them.
+    /// Something was not possible. Together with errors it is a consequence of them, as where mke2fs was
+    /// cut off in the middle; alone it means that there is no superblock, or that nothing was read.
     const OPERATIONAL: i32 = 8;
     match output.code {
         Some(0) => Ok(Check::Clean),
