@@ -17,7 +17,8 @@ pub enum Access {
     /// Reading and writing, whoever else has it open.
     Write,
     /// Reading and writing, with nobody else having it mounted, under another device or open in this
-    /// same way (open(2), `O_EXCL` on a block device).
+    /// same way (open(2), `O_EXCL` on a block device). It keeps out mount(2), mke2fs and resize2fs too: not
+    /// for a device that they are to work on.
     Exclusive,
 }
 
