@@ -1,4 +1,5 @@
 //! The LVM engine on real LVM: each test has a guest of its own, with disks of its own.
 
 mod basics;
+mod contract;
 mod support;

@@ -1,8 +1,11 @@
 use std::time::Duration;
 
 use super::*;
-use crate::lvm::{Health, sightings};
+use crate::lvm::{Health, Reply, sightings};
 use crate::types::{Extents, LvName, PeRange};
+
+#[path = "contract.rs"]
+mod contract;
 
 const DISKS: [(&str, u64); 2] = [("/dev/sda", 10), ("/dev/sdb", 10)];
 
@@ -143,4 +146,24 @@ async fn groups_can_be_in_every_state() {
     assert_eq!(health("vg1").await, Health::Exported);
     lvm.commit("vg1", |vg| vg.name = "vg0".to_owned());
     assert!(matches!(health("vg0").await, Health::SameName(_)));
+}
+
+#[tokio::test]
+async fn the_contract_with_the_real_lvm_is_kept() {
+    use contract::{EXTENTS, Step, compare, play};
+    let lvm = ScriptedBackend::new();
+    lvm.add_vg("vg0", &[("/dev/sda", EXTENTS), ("/dev/sdb", EXTENTS)]);
+    let vg: VgName = "vg0".parse().unwrap();
+    let act = |step: &Step| {
+        lvm.edit("vg0", |vg| match step {
+            Step::Run(_) => {}
+            Step::Open(lv) => vg.lv(lv).open = true,
+            Step::CloseAll => vg.lvs.iter_mut().for_each(|lv| lv.open = false),
+            Step::Suspend(lv) => vg.lv(lv).suspended = true,
+            Step::Deactivate(lv) => vg.lv(lv).active = false,
+        })
+    };
+    let engine = lvm.open(&vg, &devices());
+    let story = play(&*engine, &vg, ["/dev/sda", "/dev/sdb"], act).await;
+    compare(&story);
 }
