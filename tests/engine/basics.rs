@@ -30,6 +30,7 @@ fn each_change_makes_exactly_the_commits_that_it_says() {
             bench.must(command.clone()).await;
             assert_eq!(bench.seqno().await, before + command.commits(), "{command}");
         }
+        bench.end().await;
     });
 }
 
@@ -49,6 +50,7 @@ fn a_new_volume_is_active_and_has_its_tags_from_the_first_commit() {
         assert!(!row.open && !row.suspended && !row.partial && !row.origin);
         assert!(row.age().unwrap().as_secs() < 600);
         assert!(std::path::Path::new("/dev/vg0/a").exists());
+        bench.end().await;
     });
 }
 
@@ -64,6 +66,7 @@ fn what_lvm_refuses_is_a_reply_with_its_reason() {
         let other = "vg1".parse().unwrap();
         let reply = bench.engine.run(&other, &Command::Volumes).await.unwrap();
         assert!(!reply.success && reply.lvs.is_empty() && !reply.messages.is_empty());
+        bench.end().await;
     });
 }
 
@@ -78,5 +81,6 @@ fn a_look_and_a_fingerprint_and_a_flush_and_a_backup() {
         assert_ne!(before, after);
         bench.backend.flush(&bench.devices).await.unwrap();
         bench.backend.back_up(&bench.vg, &bench.devices).await.unwrap();
+        bench.end().await;
     });
 }

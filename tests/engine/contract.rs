@@ -6,7 +6,7 @@ use std::fs::File;
 use quarry::lvm::{Command, Engine, EngineKind, LocalOptions, Reply};
 use quarry::types::{Extents, LvName, PeRange, VgName};
 
-use super::support::{Bench, on_disks, sh};
+use super::support::{on_disks, sh};
 
 #[path = "../../src/lvm/scripted/contract.rs"]
 mod story;
@@ -17,7 +17,7 @@ fn keeps_the_contract(kind: EngineKind) {
     on_disks(2, async |bench| {
         let disks = [bench.devices[0].display().to_string(), bench.devices[1].display().to_string()];
         assert_eq!(sh("vgs --noheadings -o vg_extent_count vg0").parse::<u64>().unwrap(), 2 * EXTENTS);
-        let other = Bench::start(LocalOptions { kind, ..LocalOptions::default() }).await;
+        let bench = bench.again(LocalOptions { kind, ..LocalOptions::default() }).await;
         let open = RefCell::new(None);
         let act = |step: &Step| match step {
             Step::Run(_) => {}
@@ -26,10 +26,8 @@ fn keeps_the_contract(kind: EngineKind) {
             Step::Suspend(lv) => drop(sh(&format!("dmsetup suspend vg0-{lv}"))),
             Step::Deactivate(lv) => drop(sh(&format!("lvchange -an vg0/{lv}"))),
         };
-        let story = play(&*other.engine, &bench.vg, [&disks[0], &disks[1]], act).await;
-        drop(other.engine);
-        other.tracker.close();
-        other.tracker.wait().await;
+        let story = play(&*bench.engine, &bench.vg, [&disks[0], &disks[1]], act).await;
+        bench.end().await;
         compare(&story);
     });
 }

@@ -2,4 +2,11 @@
 
 mod basics;
 mod contract;
+mod disks;
+mod ends;
+mod host;
+mod locks;
+mod looks;
+mod shell;
 mod support;
+mod words;

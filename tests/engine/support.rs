@@ -1,8 +1,8 @@
 //! What the engine's tests share: a guest with a volume group, and the backend under test in it.
 
-use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use lab::Machine;
 use quarry::exec::{Host, Programs};
@@ -26,12 +26,7 @@ pub(super) fn on_machine(machine: Machine, test: impl AsyncFnOnce(Bench)) {
         run(async {
             let disks: Vec<String> = lab::disks().iter().map(|disk| disk.display().to_string()).collect();
             sh(&format!("vgcreate -q vg0 {}", disks.join(" ")));
-            let bench = Bench::start(LocalOptions::default()).await;
-            let tracker = bench.tracker.clone();
-            test(bench).await;
-            tracker.close();
-            let ended = tokio::time::timeout(std::time::Duration::from_secs(20), tracker.wait()).await;
-            assert!(ended.is_ok(), "something of the engine goes on after its end");
+            test(Bench::start(LocalOptions::default()).await).await;
             assert_eq!(lvms(), [0u32; 0], "an lvm was left behind");
         });
     });
@@ -43,7 +38,8 @@ pub(super) fn run(test: impl Future<Output = ()>) {
     runtime.unwrap().block_on(test);
 }
 
-/// A backend, and an engine for `vg0`.
+/// A backend, and an engine for `vg0`. Whoever has one ends it with [`Bench::end`], or shows that it
+/// ends otherwise.
 pub(super) struct Bench {
     pub(super) backend: Arc<LocalBackend>,
     pub(super) engine: Arc<dyn Engine>,
@@ -60,6 +56,26 @@ impl Bench {
         let (vg, devices): (VgName, _) = ("vg0".parse().unwrap(), lab::disks());
         let engine = backend.open(&vg, &devices);
         Self { backend: Arc::new(backend), engine, tracker, vg, devices }
+    }
+
+    /// The same with other options, or as another driver beside this one.
+    pub(super) async fn again(self, options: LocalOptions) -> Self {
+        self.end().await;
+        Self::start(options).await
+    }
+
+    /// Drops the engine, and waits until nothing of it is left.
+    pub(super) async fn end(self) {
+        let Self { engine, backend, tracker, .. } = self;
+        drop((engine, backend));
+        ended(&tracker).await;
+    }
+
+    /// The process number of the engine's shell, which must be the only one.
+    pub(super) fn shell(&self) -> u32 {
+        let shells = lvms();
+        assert_eq!(shells.len(), 1, "{shells:?}");
+        shells[0]
     }
 
     pub(super) async fn ask(&self, command: &Command) -> Result<Reply, EngineError> {
@@ -88,7 +104,6 @@ impl Bench {
         self.must(Command::Volume(name(lv))).await.lvs.into_iter().next().unwrap()
     }
 
-    #[expect(dead_code)]
     pub(super) async fn names(&self) -> Vec<String> {
         self.must(Command::Volumes).await.lvs.into_iter().map(|lv| lv.name).collect()
     }
@@ -110,25 +125,20 @@ pub(super) fn extend(lv: &str, by: u64) -> Command {
     Command::Extend { name: name(lv), by: Extents::new(by), from: Vec::new() }
 }
 
-/// What a shell command line printed.
-#[derive(Debug)]
-pub(super) struct Printed(String);
-
-impl Deref for Printed {
-    type Target = str;
-
-    fn deref(&self) -> &str {
-        &self.0
-    }
+/// Waits until everything on the tracker has ended.
+pub(super) async fn ended(tracker: &TaskTracker) {
+    tracker.close();
+    let ended = tokio::time::timeout(Duration::from_secs(20), tracker.wait()).await;
+    assert!(ended.is_ok(), "something of the engine goes on after its end");
 }
 
-/// Runs a shell command line that must succeed. Stock LVM in it is as a person would run it.
+/// Runs a shell command line that must succeed. Returns what it printed.
 #[track_caller]
-pub(super) fn sh(line: &str) -> Printed {
+pub(super) fn sh(line: &str) -> String {
     let output = shell(line).output().unwrap();
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{line}: {stdout}{stderr}");
-    Printed(stdout.trim().to_owned())
+    stdout.trim().to_owned()
 }
 
 /// A shell command line, not yet run.
@@ -149,12 +159,38 @@ pub(super) fn lvms() -> Vec<u32> {
     processes.filter(is_lvm).collect()
 }
 
+/// Takes the lock of `vg0` as another LVM would, until it is dropped.
+pub(super) fn lock() -> nix::fcntl::Flock<std::fs::File> {
+    std::fs::create_dir_all("/run/lock/lvm").unwrap();
+    let file = std::fs::File::options().write(true).create(true).truncate(false).open("/run/lock/lvm/V_vg0");
+    nix::fcntl::Flock::lock(file.unwrap(), nix::fcntl::FlockArg::LockExclusiveNonblock).unwrap()
+}
+
+/// Whether the process waits for a lock on a file.
+pub(super) fn waits_for_lock(pid: u32) -> bool {
+    let locks = std::fs::read_to_string("/proc/locks").unwrap();
+    locks
+        .lines()
+        .any(|line| line.contains("->") && line.split_whitespace().any(|word| word == pid.to_string()))
+}
+
+pub(super) fn signal(pid: u32, signal: nix::sys::signal::Signal) {
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid.try_into().unwrap()), signal).unwrap();
+}
+
+/// A variable of the process's environment.
+pub(super) fn variable(pid: u32, name: &str) -> Option<String> {
+    let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap();
+    let environment = String::from_utf8(environment).unwrap();
+    let mut pairs = environment.split('\0').filter_map(|pair| pair.split_once('='));
+    pairs.find(|(key, _)| *key == name).map(|(_, value)| value.to_owned())
+}
+
 /// Waits until `holds`, for at most 20 s.
-#[expect(dead_code)]
 pub(super) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let patience = tokio::time::Instant::now() + std::time::Duration::from_secs(20);
+    let patience = tokio::time::Instant::now() + Duration::from_secs(20);
     while !holds() {
         assert!(tokio::time::Instant::now() < patience, "waited in vain until {what}");
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

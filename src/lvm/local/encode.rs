@@ -169,6 +169,28 @@ mod tests {
         }
     }
 
+    /// `--devices` and a selection crash the shell, and a PV report spoils its view of the machine.
+    #[test]
+    fn what_harms_a_shell_is_never_said() {
+        let lines = [
+            line(&Command::Group),
+            line(&Command::Volumes),
+            line(&Command::Volume(lv())),
+            line(&Command::Segments(lv())),
+            line(&Command::Create { name: lv(), extents: Extents::new(1), tags: vec![] }),
+            line(&Command::Extend { name: lv(), by: Extents::new(1), from: vec![] }),
+            line(&Command::Retag { name: lv(), remove: "x".to_owned(), add: "y".to_owned() }),
+            line(&Command::Activate(lv())),
+            line(&Command::Refresh(lv())),
+            line(&Command::Remove(lv())),
+        ];
+        for line in lines {
+            let harmful =
+                |word: &str| ["--devices", "-S", "--select"].iter().any(|bad| word.starts_with(bad));
+            assert!(!line.split(' ').any(harmful) && !line.starts_with("pv"), "{line}");
+        }
+    }
+
     #[test]
     fn what_the_shell_could_not_read_is_refused() {
         for tag in ["a b", "ü", "a\u{7f}", "a\tb", "a\nb", "\u{3}", "a\"b", "it's", "a\\b", "a\0"] {
