@@ -1,6 +1,6 @@
 //! What a look at the whole machine shows, and what an engine that sees too little does not.
 
-use quarry::lvm::{Backend, Command, Engine, Health, LocalOptions, Sighting, sightings};
+use quarry::lvm::{Backend, Command, Health, LocalOptions, Sighting, sightings};
 
 use super::support::{Bench, create, machine, name, on_disks, run, sh};
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use quarry::exec::ExecError;
-use quarry::lvm::{Backend, Command, Engine, EngineError, LocalOptions};
+use quarry::lvm::{Backend, Command, EngineError, LocalOptions};
 use quarry::types::Bytes;
 
 use super::support::{create, extend, lock, lvms, name, on_disks, sh, signal, until, waits_for_lock};
