@@ -74,7 +74,9 @@ fn engine_code(error: &EngineError) -> Code {
     match error {
         // It may have had its effect: the repeat finds out, so nobody may take this for the end.
         EngineError::Lost { .. } | EngineError::Unreadable { .. } | EngineError::Disk { .. } => Code::Aborted,
-        EngineError::Unspeakable(_) | EngineError::Exec(_) => Code::Internal,
+        // Nothing was done, and nothing is known: not of the volume's absence either.
+        EngineError::Exec(_) => Code::Unavailable,
+        EngineError::Unspeakable(_) => Code::Internal,
     }
 }
 

@@ -19,7 +19,7 @@ pub enum SocketError {
     #[error("another process serves on {}: stop it first, or choose another endpoint", .0.display())]
     Live(PathBuf),
     /// Another process is at this very moment deciding about the same socket.
-    #[error("another process is starting on {}", .0.display())]
+    #[error("another process is starting to serve beside {}: try again", .0.display())]
     Starting(PathBuf),
     /// What stands at the path is not a socket, so it is not ours to remove.
     #[error("{} exists and is not a socket: choose another endpoint", .0.display())]
@@ -139,7 +139,8 @@ fn identity(path: &Path) -> io::Result<(u64, u64)> {
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        // The next driver may have bound its own socket here by now.
+        // The next driver may have bound its own socket here by now. (Two quick calls at the end of
+        // the driver's life: not worth a thread.)
         if identity(&self.path).is_ok_and(|found| found == self.identity)
             && let Err(error) = std::fs::remove_file(&self.path)
         {

@@ -11,6 +11,7 @@ use tokio_util::task::TaskTracker;
 use tonic::service::Routes;
 use tonic::transport::{Channel, Endpoint as ClientEndpoint};
 use tonic::{Code, Request, Response, Status};
+use tower::{Layer as _, Service as _};
 
 use super::*;
 use crate::proto::csi::v1 as proto;
@@ -150,6 +151,21 @@ async fn a_deadline_is_answered_and_the_handler_goes_on() {
     assert_eq!(fixture.event().await, Some("began"));
     fixture.release.add_permits(1);
     assert_eq!(fixture.event().await, Some("ended"));
+}
+
+#[tokio::test]
+async fn whoever_drops_the_answer_does_not_stop_the_handler() {
+    // As the transport's own timeout does, which stands outside of the layers.
+    let (sender, mut events) = mpsc::unbounded_channel();
+    let service = tower::service_fn(move |_: http::Request<()>| {
+        let events = sender.clone();
+        async move {
+            events.send("ended").unwrap();
+            Ok::<_, std::convert::Infallible>(http::Response::new(tonic::body::Body::empty()))
+        }
+    });
+    drop(Detach::new(TaskTracker::new()).layer(service).call(http::Request::new(())));
+    assert_eq!(timeout(BOUND, events.recv()).await.unwrap(), Some("ended"));
 }
 
 #[tokio::test]

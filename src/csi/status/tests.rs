@@ -15,6 +15,7 @@ fn engine(source: EngineError) -> VolumeError {
 #[test]
 fn codes_follow_from_what_the_caller_does_next() {
     let vg = || "vg0".parse().unwrap();
+    let overdue = ExecError::Overdue { command: "lvs".into(), limit: std::time::Duration::from_secs(30) };
     let lost = EngineError::Lost { command: "lvcreate".into(), reason: "killed".into() };
     let cases = [
         (VolumeError::NotFound(id()), Code::NotFound),
@@ -35,6 +36,7 @@ fn codes_follow_from_what_the_caller_does_next() {
         (GroupError::Unseen(id().vg).into(), Code::Unavailable),
         (GroupError::Refused { vg: vg(), what: "x".into(), messages: vec![] }.into(), Code::Internal),
         (engine(lost), Code::Aborted),
+        (engine(EngineError::Exec(overdue)), Code::Unavailable),
         (engine(EngineError::Unspeakable("x".into())), Code::Internal),
         (VolumeError::host("x", io::Error::other("y")), Code::Internal),
     ];

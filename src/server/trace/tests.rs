@@ -2,13 +2,14 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::sync::Mutex;
+use std::sync::{LazyLock, Mutex};
 use std::time::Duration;
 
 use tokio_util::task::TaskTracker;
 use tonic::Status;
 use tower::ServiceExt as _;
-use tracing::subscriber::DefaultGuard;
+use tracing::Dispatch;
+use tracing::subscriber::{DefaultGuard, NoSubscriber};
 use tracing_subscriber::fmt::MakeWriter;
 
 use super::super::Detach;
@@ -39,6 +40,11 @@ impl<'a> MakeWriter<'a> for Log {
 impl Log {
     /// A log of this thread, for as long as the guard lives.
     fn start(filter: &str, format: LogFormat) -> (Self, DefaultGuard) {
+        // With one subscriber in the whole process, tracing asks only the thread that comes to an event
+        // first whether anybody wants it, and remembers the answer: a test on another thread, which has
+        // no subscriber, would silence this one.
+        static BESIDE: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(NoSubscriber::default()));
+        LazyLock::force(&BESIDE);
         let log = Self::default();
         let subscriber = telemetry::subscriber(&filter.parse().unwrap(), format, false, log.clone());
         (log, tracing::subscriber::set_default(subscriber))
