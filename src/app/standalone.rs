@@ -24,6 +24,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How long changes are gathered before the metadata is backed up.
 const BACKUP_DELAY: Duration = Duration::from_secs(2);
 
+/// How long shells and backups may take to end once every call has ended.
+const FAREWELL: Duration = Duration::from_secs(10);
+
 /// What the driver needs of its machine.
 pub struct Machine {
     /// The volume groups.
@@ -76,7 +79,7 @@ pub async fn standalone(
     );
     let drained = server::serve(socket, routes, calls, shutdown, config.grace_period).await?;
     background.close();
-    if tokio::time::timeout(config.grace_period, background.wait()).await.is_err() {
+    if tokio::time::timeout(FAREWELL, background.wait()).await.is_err() {
         tracing::warn!(tasks = background.len(), "background work was left undone");
     }
     Ok(drained)

@@ -37,7 +37,9 @@ fn code(error: &VolumeError) -> Code {
         VolumeError::NotFound(_) | VolumeError::NotAtPath { .. } => Code::NotFound,
         // Not seen is not gone: only whoever sees the whole group may say that.
         VolumeError::VgUnseen(_) | VolumeError::ShuttingDown => Code::Unavailable,
-        VolumeError::NoPlace(_) | VolumeError::NoRoom { .. } => Code::ResourceExhausted,
+        VolumeError::NoPlace(_) | VolumeError::Unusable(_) | VolumeError::NoRoom { .. } => {
+            Code::ResourceExhausted
+        }
         // The user may lower the request.
         VolumeError::NoRoomToGrow { .. } | VolumeError::Range(_) => Code::OutOfRange,
         VolumeError::Exists { .. } | VolumeError::Incompatible { .. } => Code::AlreadyExists,

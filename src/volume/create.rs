@@ -169,14 +169,9 @@ async fn usable(group: &Arc<Group>) -> Result<Bytes, VolumeError> {
     }
 }
 
-/// A group that takes no change, before anything was asked of it: another node may do better.
-fn nothing_started(error: GroupError) -> VolumeError {
-    match error {
-        GroupError::Unseen(_) | GroupError::Unhealthy { .. } | GroupError::Stuck { .. } => {
-            VolumeError::NoPlace(error.to_string())
-        }
-        other => VolumeError::Group(other),
-    }
+/// A group that cannot be used, before anything was asked of it: another node may do better.
+const fn nothing_started(error: GroupError) -> VolumeError {
+    VolumeError::Unusable(error)
 }
 
 fn room_for(group: &Group, view: &View, wanted: Extents) -> Result<(), VolumeError> {

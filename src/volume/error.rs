@@ -23,6 +23,10 @@ pub enum VolumeError {
     #[error("no volume can be made here: {0}")]
     NoPlace(String),
 
+    /// The group that may hold the new volume cannot be used now: nothing was started.
+    #[error("no volume can be made here")]
+    Unusable(#[source] GroupError),
+
     /// The groups that may hold the new volume have no room for it: nothing was started.
     #[error("volume group {vg} has no room for {wanted}: {}", Room { free: *.free, reserve: *.reserve, largest: *.largest })]
     NoRoom {

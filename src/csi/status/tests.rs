@@ -21,6 +21,7 @@ fn codes_follow_from_what_the_caller_does_next() {
         (VolumeError::NotFound(id()), Code::NotFound),
         (VolumeError::VgUnseen(id().vg), Code::Unavailable),
         (VolumeError::NoPlace("x".into()), Code::ResourceExhausted),
+        (VolumeError::Unusable(GroupError::Unseen(id().vg)), Code::ResourceExhausted),
         (
             VolumeError::NoRoomToGrow { vg: vg(), size: Bytes::ZERO, wanted: Bytes::ZERO, free: Bytes::ZERO },
             Code::OutOfRange,
