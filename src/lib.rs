@@ -11,6 +11,7 @@
 //! | 2 | [`mount`] | the mount table, and changes to it |
 //! | 2 | [`device`] | block devices: number, size, zeroing |
 //! | 3 | `volume` | what happens to a volume, one file per verb |
+//! | 3 | [`link`] | the wire between node and controller: hello, TLS, the turned connection |
 //! | 4 | [`csi`] | the gRPC services: message in, verb, message out |
 //! | 6 | [`server`] | sockets and the layers around every call |
 //! | top | [`cli`], [`config`], [`telemetry`], [`app`] | the command line, the configuration, the logs, the wiring |
@@ -22,6 +23,7 @@ pub mod csi;
 pub mod device;
 pub mod exec;
 pub mod fs;
+pub mod link;
 pub mod lvm;
 pub mod mount;
 pub mod proto;

@@ -15,6 +15,15 @@ pub mod csi {
     }
 }
 
+/// What Quarry's own nodes and controllers say to each other.
+pub mod quarry {
+    /// See `proto/quarry/v1/agent.proto` for what each field means.
+    #[allow(missing_docs, unreachable_pub, clippy::all, reason = "generated code")]
+    pub mod v1 {
+        tonic::include_proto!("quarry.v1");
+    }
+}
+
 include!(concat!(env!("OUT_DIR"), "/redacted.rs"));
 
 #[cfg(test)]

@@ -14,10 +14,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("mount", &["types", "exec"]),
     ("device", &["types", "exec"]),
     ("volume", &["types", "exec", "lvm", "fs", "mount", "device"]),
+    ("link", &["types", "proto"]),
     ("csi", &["types", "proto", "volume"]),
     ("server", &["types"]),
     ("telemetry", &["types"]),
-    ("config", &["types", "server", "telemetry", "lvm"]),
+    ("config", &["types", "link", "server", "telemetry", "lvm"]),
     ("cli", &["types", "config"]),
     (
         "app",
@@ -30,6 +31,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "mount",
             "device",
             "volume",
+            "link",
             "csi",
             "server",
             "config",
@@ -43,6 +45,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
 const RESERVED: &[(&str, &[&str])] = &[
     ("tonic", &["proto", "csi", "link", "router", "server", "app"]),
     ("prost", &["proto", "csi", "link", "router"]),
+    ("hyper", &["link", "server"]),
+    ("tokio_rustls", &["link"]),
     ("kube", &["cluster"]),
     ("clap", &["cli", "config"]),
 ];

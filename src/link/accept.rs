@@ -1,0 +1,171 @@
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+use hyper::client::conn::http2;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::time::sleep;
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::exec::Exec;
+use super::greet::{GreetError, Greeted, Greeter};
+use super::lobby::{Lobby, Place};
+use super::register::Register;
+use super::{Certificates, Channel, Reviewer, Session, TlsError, Tuning, renew};
+
+/// How long accepting rests after it failed. Out of file descriptors it would fail again at once.
+const REST: Duration = Duration::from_millis(100);
+
+/// How many links may wait to be taken notice of; further ones wait in their hello.
+const UNNOTICED: usize = 64;
+
+/// What accepts links.
+pub struct Accept {
+    /// Where nodes connect to.
+    pub listener: TcpListener,
+    /// What the controller shows them.
+    pub certificates: Certificates,
+    /// Who says which node a token speaks for.
+    pub reviewer: Arc<dyn Reviewer>,
+    /// Times and bounds.
+    pub tuning: Tuning,
+}
+
+/// Accepts links until `stop` is cancelled, and gives each once its node is known. A node has one at a
+/// time: an older one is closed when a newer one comes. All work runs on `tracker`; at the end all links
+/// are closed.
+///
+/// # Errors
+/// TLS cannot be set up.
+pub fn accept(
+    accept: Accept,
+    tracker: &TaskTracker,
+    stop: CancellationToken,
+) -> Result<mpsc::Receiver<Session>, TlsError> {
+    let (sessions, receiver) = mpsc::channel(UNNOTICED);
+    let door = Door {
+        tls: accept.certificates.acceptor()?,
+        reviewer: accept.reviewer,
+        reviews: Semaphore::new(accept.tuning.reviews),
+        lobby: Lobby::new(accept.tuning.silent),
+        links: Register::default(),
+        last: AtomicU64::new(0),
+        tuning: accept.tuning,
+        tracker: tracker.clone(),
+        stop,
+        sessions,
+    };
+    tracker.spawn(Arc::new(door).keep(accept.listener));
+    Ok(receiver)
+}
+
+struct Door {
+    tls: TlsAcceptor,
+    reviewer: Arc<dyn Reviewer>,
+    reviews: Semaphore,
+    lobby: Lobby,
+    links: Register,
+    last: AtomicU64,
+    tuning: Tuning,
+    tracker: TaskTracker,
+    stop: CancellationToken,
+    sessions: mpsc::Sender<Session>,
+}
+
+impl Door {
+    async fn keep(self: Arc<Self>, listener: TcpListener) {
+        while let Some(connection) = self.stop.run_until_cancelled(listener.accept()).await {
+            match connection {
+                Ok((stream, address)) => {
+                    let (door, place) = (Arc::clone(&self), self.lobby.enter());
+                    let stop = self.stop.clone();
+                    self.tracker.spawn(stop.run_until_cancelled_owned(door.receive(stream, address, place)));
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept a connection");
+                    sleep(REST).await;
+                }
+            }
+        }
+    }
+
+    /// One connection from its first byte to its end.
+    async fn receive(self: Arc<Self>, stream: TcpStream, address: SocketAddr, place: Place) {
+        let (reviewer, reviews) = (&*self.reviewer, &self.reviews);
+        let greeter = Greeter { tls: &self.tls, reviewer, reviews, tuning: &self.tuning };
+        let greeted = match greeter.greet(stream, place).await {
+            Ok(greeted) => greeted,
+            Err(error) => return refused(address, &error),
+        };
+        let expires = greeted.reviewed.expires;
+        let session = match self.turn_round(greeted, address).await {
+            Ok(session) => session,
+            Err(error) => return tracing::info!(%address, %error, "a link ended as it began"),
+        };
+        let _closed_at_the_end = session.ended().clone().drop_guard();
+        tracing::info!(node = %session.node, link = session.id, %address, driver = %session.driver_version, version = session.version, "a node is linked");
+        self.links.enter(&session);
+        tokio::select! {
+            () = session.ended().cancelled() => {}
+            why = self.hand_out(&session, expires) => session.close(&why),
+        }
+        self.links.leave(&session);
+        tracing::info!(node = %session.node, link = session.id, %address, "a link has ended");
+    }
+
+    /// Hands the link out and keeps it good. Returns when it must end, with the reason.
+    async fn hand_out(&self, session: &Session, expires: SystemTime) -> String {
+        if self.sessions.send(session.clone()).await.is_err() {
+            return "nobody wants links any more".to_owned();
+        }
+        renew::keep(session, expires, &*self.reviewer, &self.reviews, &self.tuning).await
+    }
+
+    /// Makes the accepting end of the connection the client of HTTP/2.
+    async fn turn_round(&self, greeted: Greeted, address: SocketAddr) -> hyper::Result<Session> {
+        let ended = CancellationToken::new();
+        let exec = Exec { tracker: self.tracker.clone(), ended: ended.clone() };
+        let (requests, connection) = http2::Builder::new(exec)
+            .timer(TokioTimer::new())
+            .keep_alive_interval(self.tuning.ping)
+            .keep_alive_timeout(self.tuning.pong)
+            .keep_alive_while_idle(true)
+            .handshake(TokioIo::new(greeted.stream))
+            .await?;
+        let end = ended.clone();
+        self.tracker.spawn(async move {
+            if let Some(Err(error)) = end.run_until_cancelled(connection).await {
+                tracing::info!(%address, %error, "a link failed");
+            }
+            end.cancel();
+        });
+        let object: Arc<str> = greeted.reviewed.node.into();
+        Ok(Session {
+            id: self.last.fetch_add(1, Ordering::Relaxed) + 1,
+            node: greeted.node,
+            object: Arc::clone(&object),
+            address,
+            version: greeted.version,
+            driver_version: greeted.driver_version.into(),
+            channel: Channel { requests, node: object, ended },
+        })
+    }
+}
+
+/// Who says nothing may be a health check or a scan of ports; who says the wrong thing is of interest.
+fn refused(address: SocketAddr, error: &GreetError) {
+    let cause = std::error::Error::source(error).map(ToString::to_string);
+    match error {
+        GreetError::Silent(_) | GreetError::Late | GreetError::Crowded => {
+            tracing::debug!(%address, %error, cause, "no link");
+        }
+        GreetError::Version(_) | GreetError::Token(_) | GreetError::Name(_) | GreetError::Gone(_) => {
+            tracing::warn!(%address, %error, cause, "no link");
+        }
+    }
+}

@@ -1,0 +1,20 @@
+use hyper::rt::Executor;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// Runs what belongs to one connection, for as long as it lives.
+#[derive(Debug, Clone)]
+pub(super) struct Exec {
+    pub(super) tracker: TaskTracker,
+    pub(super) ended: CancellationToken,
+}
+
+impl<F> Executor<F> for Exec
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    fn execute(&self, work: F) {
+        self.tracker.spawn(self.ended.clone().run_until_cancelled_owned(work));
+    }
+}
