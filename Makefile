@@ -4,6 +4,10 @@
 .NOTPARALLEL:
 .PHONY: help setup check lab-tests sanity test lab demo
 
+# What is run is built in one way only: with another choice of targets cargo builds most of it once more.
+build := cargo build --workspace --bins --examples
+built := $(or $(CARGO_TARGET_DIR),target)/debug
+
 help: ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' Makefile | expand -t 14
 
@@ -17,12 +21,12 @@ check: ## Format, lints, documentation, unit tests: no root, no guest.
 	cargo test --workspace --lib --bins
 
 lab-tests: ## Tests on real LVM, in guests.
-	cargo build --workspace --bins
+	$(build)
 	cargo test --workspace --test '*'
 
 sanity: ## The conformance suite against the driver, in a guest.
-	@cargo build --quiet --workspace --bins
-	@cargo run --quiet --package sanity
+	$(build)
+	@$(built)/sanity
 
 test: setup check lab-tests sanity ## All of the above.
 
@@ -30,5 +34,6 @@ lab: override export CMD := $(value CMD)
 lab: ## Run CMD in a guest with a 4 GiB disk: make lab CMD='lsblk'
 	@cargo run --quiet --package lab -- run --disk 4G -- sh -c "$${CMD:?name a command: make lab CMD=lsblk}"
 
-demo: setup ## Show the driver at work.
-	@echo "demo: not built yet"
+demo: setup ## Show a volume's life, in a guest.
+	$(build)
+	@$(built)/examples/demo
