@@ -70,6 +70,11 @@ impl Driver {
         Client::connect(&self.socket).await.expect("the driver does not answer")
     }
 
+    /// The path of its socket.
+    pub(crate) fn socket(&self) -> &Path {
+        &self.socket
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }

@@ -11,7 +11,9 @@
 )]
 
 mod command_line;
+mod demo;
 mod driver;
+mod ending;
 #[path = "engine/suite.rs"]
 mod engine;
 mod layers;

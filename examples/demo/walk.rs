@@ -107,11 +107,12 @@ async fn started(screen: &Rc<Screen>, driver: &mut Driver) -> Result<Calls, Erro
 /// Says what went wrong, with all that the driver said.
 fn explain(screen: &Screen, error: &Error, driver: &mut Driver) {
     screen.failed(error);
+    // Whoever is killed is silent a moment before he has ended.
+    std::thread::sleep(Duration::from_millis(200));
     screen.heading("\nThe driver's log:");
     driver::log().lines().for_each(|line| screen.note(line));
-    match driver.ended() {
-        Ok(Some(status)) => screen.note(&format!("The driver ended by itself, with {status}.")),
-        Ok(None) | Err(_) => {}
+    if let Ok(Some(status)) = driver.ended() {
+        screen.note(&format!("The driver ended by itself, with {status}."));
     }
     screen.did_not_work(&format!("step {} failed; the driver's log is above.", screen.steps()));
 }

@@ -67,7 +67,8 @@ pub async fn standalone(
     shutdown: CancellationToken,
 ) -> Result<Drained, AppError> {
     let calls = TaskTracker::new();
-    let volumes = volumes(&config, machine, &calls, &background, &shutdown).await;
+    let groups = groups(&config, machine.backend, &background, &shutdown).await;
+    let volumes = volumes(&config, &groups, machine.programs, &calls, &shutdown);
     let routes = Routes::new(IdentityServer::new(Identity::new(|| true)))
         .add_service(ControllerServer::new(Controller::new(Arc::clone(&volumes))))
         .add_service(NodeServer::new(Node::new(volumes)));
@@ -78,32 +79,45 @@ pub async fn standalone(
         "serving"
     );
     let drained = server::serve(socket, routes, calls, shutdown, config.grace_period).await?;
+    // A caller who does not close his connection holds on to the services, and they to the groups.
+    groups.rest();
     background.close();
     if tokio::time::timeout(FAREWELL, background.wait()).await.is_err() {
         tracing::warn!(tasks = background.len(), "background work was left undone");
     }
+    tracing::info!("stopped");
     Ok(drained)
 }
 
-/// The verbs, on the groups that are there. What an ended driver left undone is taken up.
-async fn volumes(
+/// The groups that are there, and a watch for those that come.
+async fn groups(
     config: &Config,
-    machine: Machine,
-    calls: &TaskTracker,
+    backend: Arc<dyn Backend>,
     background: &TaskTracker,
     stop: &CancellationToken,
-) -> Arc<Volumes> {
+) -> Arc<Groups> {
     let settings =
         Settings { selections: config.volume_groups.clone(), patience: PATIENCE, backup_delay: BACKUP_DELAY };
-    let groups = Groups::new(machine.backend, settings, background.clone(), stop.clone());
+    let groups = Groups::new(backend, settings, background.clone(), stop.clone());
     if let Err(error) = groups.rescan().await {
         tracing::error!(%error, "no volume group is known: looking again soon");
     }
     let lock_dir = config.lvm_locking_directory.clone();
     background.spawn(watch(Arc::clone(&groups), lock_dir, stop.clone()));
+    groups
+}
+
+/// The verbs, on these groups. What an ended driver left undone is taken up.
+fn volumes(
+    config: &Config,
+    groups: &Arc<Groups>,
+    programs: Arc<dyn Runner>,
+    calls: &TaskTracker,
+    stop: &CancellationToken,
+) -> Arc<Volumes> {
     let volumes = Volumes::new(Parts {
-        groups,
-        programs: machine.programs,
+        groups: Arc::clone(groups),
+        programs,
         dm: Dm::new(config.run_directory.join("nodes")),
         node: config.node_name.clone(),
         lock_dir: config.run_directory.join("volumes"),

@@ -100,6 +100,13 @@ impl Group {
         *sighting = seen;
     }
 
+    /// Ends what runs LVM's commands, unless one runs. The next command starts it again.
+    pub(super) fn rest(&self) {
+        if let Ok(mut seat) = self.seat.try_lock() {
+            seat.rest();
+        }
+    }
+
     /// Looks at the whole machine, and takes note of this group.
     pub(super) async fn look(&self) -> Result<Sighting, GroupError> {
         let rows = self.backend.look().await.map_err(GroupError::Look)?;

@@ -83,6 +83,12 @@ impl Groups {
         known().ok_or_else(|| GroupError::Unseen(uuid.clone()))
     }
 
+    /// Lets go of what runs LVM's commands, so that it ends though somebody holds on to the groups. A group
+    /// with a change under way keeps it.
+    pub fn rest(&self) {
+        self.all().iter().for_each(|group| group.rest());
+    }
+
     /// Looks at the whole machine: finds new groups, and takes note of what became of known ones.
     ///
     /// # Errors

@@ -110,6 +110,11 @@ impl Seat {
         reply
     }
 
+    /// Lets go of the engine, and of what only the engine can keep true.
+    pub(super) fn rest(&mut self) {
+        (self.engine, self.view) = (None, None);
+    }
+
     /// The view that holds, which is there once it has been read.
     pub(super) fn view(&self) -> Option<&Arc<View>> {
         self.view.as_ref().map(|(_, view)| view)
