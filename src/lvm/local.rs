@@ -33,12 +33,13 @@ pub use options::{EngineKind, LocalOptions};
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::task::TaskTracker;
 
+use backup::Backups;
 use config::Sight;
+use disks::Disks;
 use engine::LocalEngine;
 use home::{Home, SystemDir};
 use process::Processes;
@@ -60,7 +61,8 @@ pub struct LocalBackend {
     home: Arc<Home>,
     processes: Processes,
     everything: SystemDir,
-    backups: AtomicU64,
+    disks: Disks,
+    backups: Backups,
 }
 
 impl LocalBackend {
@@ -77,8 +79,18 @@ impl LocalBackend {
         let home = Arc::new(claim(&options.run_dir).await?);
         let processes = Processes::new(host.clone(), tracker.clone(), options.query_limit);
         let everything = SystemDir::new(Arc::clone(&home), config::render(&shared, Sight::Everything));
-        let backups = AtomicU64::new(0);
-        Ok(Self { host, tracker, options, shared, home, processes, everything, backups })
+        let backups = Backups::new(options.backup_dir.clone(), home.name());
+        Ok(Self {
+            host,
+            tracker,
+            options,
+            shared,
+            home,
+            processes,
+            everything,
+            disks: Disks::default(),
+            backups,
+        })
     }
 
     fn system_dir(&self, devices: &[PathBuf]) -> SystemDir {
@@ -104,7 +116,7 @@ async fn claim(run_dir: &Path) -> Result<Home, EngineError> {
 #[async_trait::async_trait]
 impl Backend for LocalBackend {
     async fn look(&self) -> Result<Vec<PvRow>, EngineError> {
-        look::look(&self.processes, self.everything.path().await?).await
+        look::look(&self.processes, &self.everything).await
     }
 
     fn system_id(&self) -> Option<&str> {
@@ -129,6 +141,7 @@ impl Backend for LocalBackend {
             processes: self.processes.clone(),
             tracker: self.tracker.clone(),
             how,
+            dying: Vec::new(),
         };
         self.tracker.spawn(worker.run());
         let lane = Arc::new(Semaphore::new(1));
@@ -136,33 +149,14 @@ impl Backend for LocalBackend {
     }
 
     async fn fingerprint(&self, devices: &[PathBuf]) -> Result<Fingerprint, EngineError> {
-        disks::fingerprint(devices).await
+        self.disks.fingerprint(devices).await
     }
 
     async fn flush(&self, devices: &[PathBuf]) -> Result<(), EngineError> {
-        disks::flush(devices).await
+        self.disks.flush(devices).await
     }
 
     async fn back_up(&self, vg: &VgName, devices: &[PathBuf]) -> Result<(), EngineError> {
-        let directory = &self.options.backup_dir;
-        blocking(directory, |directory| std::fs::create_dir_all(directory)).await?;
-        let written = backup::unfinished(directory, self.backups.fetch_add(1, Ordering::Relaxed));
-        let dir = self.system_dir(devices);
-        let done = backup::write(&self.processes, &dir, vg, &written).await;
-        dir.remove().await;
-        let kept = match done {
-            Ok(()) => {
-                blocking(directory, {
-                    let written = written.clone();
-                    move |directory| backup::keep(directory, &written)
-                })
-                .await
-            }
-            Err(error) => Err(error),
-        };
-        if kept.is_err() {
-            let _ = tokio::fs::remove_file(&written).await;
-        }
-        kept
+        self.backups.make(&self.processes, vg, devices, || self.system_dir(devices)).await
     }
 }

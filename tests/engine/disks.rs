@@ -135,9 +135,7 @@ fn backups_are_kept_on_the_host_in_a_bounded_number() {
         assert!(current.contains(&format!("seqno = {}\n", bench.seqno().await)) && current.contains("v12 {"));
         assert_eq!(std::fs::read_dir(&own).unwrap().count(), 11);
         assert_eq!(std::fs::read_dir(own.parent().unwrap()).unwrap().count(), 1);
-        let before = std::fs::read_dir("/run/quarry/lvm/0").unwrap().count();
         assert!(bench.backend.back_up(&"nope".parse().unwrap(), &bench.devices).await.is_err());
-        assert_eq!(std::fs::read_dir("/run/quarry/lvm/0").unwrap().count(), before);
         assert_eq!(std::fs::read_dir(own.parent().unwrap()).unwrap().count(), 1);
         bench.end().await;
         sh(&format!("lvremove -qy vg0; vgcfgrestore -q -f {} vg0", own.join("seqno-10.vg").display()));

@@ -4,6 +4,8 @@ mod basics;
 mod contract;
 mod disks;
 mod ends;
+mod figures;
+mod hangs;
 mod host;
 mod locks;
 mod looks;

@@ -5,10 +5,14 @@
 //!   <directory>/<VG UUID>/seqno-41.vg       earlier ones, by the number of the commit
 //! ```
 
+use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use super::blocking;
 use super::home::SystemDir;
 use super::process::Processes;
 use crate::exec::ExecError;
@@ -18,29 +22,80 @@ use crate::types::{VgName, VgUuid};
 /// How many earlier backups are kept for each group.
 const EARLIER: usize = 10;
 
-/// Where `vgcfgbackup` writes before it is known what it wrote.
-pub(super) fn unfinished(directory: &Path, number: u64) -> PathBuf {
-    directory.join(format!("unfinished-{}-{number}", std::process::id()))
+/// The backups of all groups.
+#[derive(Debug)]
+pub(super) struct Backups {
+    directory: PathBuf,
+    /// The number of this driver's home: no two drivers write the same unfinished file.
+    driver: String,
+    places: Mutex<HashMap<VgName, Arc<Place>>>,
+}
+
+/// What backups of one group are made with: one at a time, and with one configuration, so that a disk
+/// that hangs costs one process.
+#[derive(Debug)]
+struct Place {
+    devices: Vec<PathBuf>,
+    dir: SystemDir,
+    turn: tokio::sync::Mutex<()>,
+}
+
+impl Backups {
+    pub(super) fn new(directory: PathBuf, driver: String) -> Self {
+        Self { directory, driver, places: Mutex::default() }
+    }
+
+    /// Makes a backup of a group; `system_dir` gives a configuration that sees its devices.
+    ///
+    /// # Errors
+    /// LVM did not do it, or it cannot be kept.
+    pub(super) async fn make(
+        &self,
+        processes: &Processes,
+        vg: &VgName,
+        devices: &[PathBuf],
+        system_dir: impl FnOnce() -> SystemDir,
+    ) -> Result<(), EngineError> {
+        let (place, old) = self.place(vg, devices, system_dir);
+        if let Some(old) = old {
+            old.dir.remove().await;
+        }
+        let _turn = place.turn.lock().await;
+        blocking(&self.directory, |directory| fs::create_dir_all(directory)).await?;
+        let written = self.directory.join(format!("unfinished-{vg}-{}", self.driver));
+        write(processes, &place.dir, vg, &written).await?;
+        blocking(&self.directory, move |directory| keep(directory, &written)).await
+    }
+
+    /// The group's place, and the one that it had while it lay on other devices.
+    fn place(
+        &self,
+        vg: &VgName,
+        devices: &[PathBuf],
+        system_dir: impl FnOnce() -> SystemDir,
+    ) -> (Arc<Place>, Option<Arc<Place>>) {
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = places.get(vg).filter(|place| place.devices == devices) {
+            return (Arc::clone(place), None);
+        }
+        let place =
+            Place { devices: devices.to_vec(), dir: system_dir(), turn: tokio::sync::Mutex::default() };
+        let place = Arc::new(place);
+        let old = places.insert(vg.clone(), Arc::clone(&place));
+        (place, old)
+    }
 }
 
 /// Lets LVM write a backup. It takes no lock, so that it never keeps a change waiting.
-///
-/// # Errors
-/// LVM did not do it.
-pub(super) async fn write(
-    processes: &Processes,
-    dir: &SystemDir,
-    vg: &VgName,
-    file: &Path,
-) -> Result<(), EngineError> {
-    let words: [&std::ffi::OsStr; 5] = [
+async fn write(processes: &Processes, dir: &SystemDir, vg: &VgName, file: &Path) -> Result<(), EngineError> {
+    let words: [&OsStr; 5] = [
         "vgcfgbackup".as_ref(),
         "--nolocking".as_ref(),
         "--file".as_ref(),
         file.as_ref(),
         vg.as_str().as_ref(),
     ];
-    let output = processes.query(dir.path().await?, &words).await?;
+    let output = processes.query(dir, &words).await?;
     if output.success() {
         return Ok(());
     }
@@ -52,7 +107,7 @@ pub(super) async fn write(
 ///
 /// # Errors
 /// It is no backup, or the directory cannot be written.
-pub(super) fn keep(directory: &Path, written: &Path) -> io::Result<()> {
+fn keep(directory: &Path, written: &Path) -> io::Result<()> {
     let text = fs::read_to_string(written)?;
     let (uuid, seqno) = identity(&text).ok_or_else(|| io::Error::other("this is no backup of a group"))?;
     let own = directory.join(uuid.as_str());
@@ -98,7 +153,7 @@ mod tests {
     const UUID: &str = "Zvlifi-Ep3t-e0Ng-U42h-o0ye-KHu1-nl7Ns4";
 
     fn write(directory: &Path, seqno: u64) {
-        let written = unfinished(directory, 0);
+        let written = directory.join("unfinished");
         let text = format!(
             "contents = \"x\"\nvg0 {{\n\tid = \"{UUID}\"\n\tseqno = {seqno}\n\tpv0 {{\n\t\tid = \"x\"\n"
         );
@@ -124,7 +179,7 @@ mod tests {
     #[test]
     fn what_is_no_backup_is_refused() {
         let directory = tempfile::tempdir().unwrap();
-        let written = unfinished(directory.path(), 0);
+        let written = directory.path().join("unfinished");
         fs::write(&written, "nothing").unwrap();
         assert!(keep(directory.path(), &written).is_err());
     }

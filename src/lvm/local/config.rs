@@ -81,9 +81,11 @@ pub(super) fn render(host: &Host, sight: Sight<'_>) -> Result<String, EngineErro
         }
         None => text += "\tsystem_id_source=\"none\"\n}\n",
     }
-    if let Sight::Only(devices) = sight {
-        text += &format!("devices {{\n\tfilter=[{}]\n}}\n", filter(devices)?);
-    }
+    text += &match sight {
+        // A disk that somebody suspended hides no group on other disks; its own lacks a disk for a while.
+        Sight::Everything => "devices {\n\tignore_suspended_devices=1\n}\n".to_owned(),
+        Sight::Only(devices) => format!("devices {{\n\tfilter=[{}]\n}}\n", filter(devices)?),
+    };
     Ok(text)
 }
 

@@ -1,9 +1,12 @@
 //! Reads and flushes the disks under volume groups, past every cache.
 
+use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use nix::fcntl::OFlag;
 
@@ -14,52 +17,81 @@ use crate::lvm::{EngineError, Fingerprint};
 /// 512 bytes and of 4096.
 const BLOCK: usize = 4096;
 
-/// The headers of all metadata areas on `devices`, and what tells the disks apart.
-///
-/// # Errors
-/// A device is gone, cannot be read, or holds no label any more.
-pub(super) async fn fingerprint(devices: &[PathBuf]) -> Result<Fingerprint, EngineError> {
-    each(devices, |disk| disk.headers()).await.map(|headers| Fingerprint(headers.concat()))
-}
+/// How long the headers on one disk may take.
+const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Flushes every disk of `devices` that holds metadata. LVM commits past the page cache, and leaves it in
-/// the disk's own.
-///
-/// # Errors
-/// A device did not take the flush.
-pub(super) async fn flush(devices: &[PathBuf]) -> Result<(), EngineError> {
-    each(devices, |disk| disk.flush()).await.map(drop)
-}
+/// Reads and flushes disks. Of each disk one header is read at a time, so that a disk that does not
+/// answer costs one thread.
+#[derive(Debug, Default)]
+pub(super) struct Disks(Mutex<HashMap<PathBuf, Gate>>);
 
-/// Does something with each device, on a thread that may block.
-async fn each<T: Send + 'static>(
-    devices: &[PathBuf],
-    act: impl Fn(&Disk<'_>) -> io::Result<T> + Send + 'static,
-) -> Result<Vec<T>, EngineError> {
-    let devices = devices.to_vec();
-    let work = move || devices.iter().map(|device| on(device, &act)).collect();
-    match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done,
-        Err(error) => Err(EngineError::disk(Path::new("/dev"), "cannot be read", io::Error::other(error))),
+type Gate = Arc<tokio::sync::Mutex<()>>;
+
+impl Disks {
+    /// The headers of all metadata areas on `devices`, and what tells the disks apart.
+    ///
+    /// # Errors
+    /// A device is gone, does not answer, cannot be read, or holds no label any more.
+    pub(super) async fn fingerprint(&self, devices: &[PathBuf]) -> Result<Fingerprint, EngineError> {
+        let mut bytes = Vec::new();
+        for device in devices {
+            let read = tokio::time::timeout(PATIENCE, self.headers(device)).await;
+            let late = |_| EngineError::disk(device, "does not answer", io::ErrorKind::TimedOut.into());
+            bytes.extend(read.map_err(late)??);
+        }
+        Ok(Fingerprint(bytes))
+    }
+
+    async fn headers(&self, device: &Path) -> Result<Vec<u8>, EngineError> {
+        let gate = Arc::clone(self.gates().entry(device.to_owned()).or_default());
+        let open = gate.lock_owned().await;
+        on(device, move |disk| {
+            let headers = disk.headers();
+            drop(open);
+            headers
+        })
+        .await
+    }
+
+    fn gates(&self) -> MutexGuard<'_, HashMap<PathBuf, Gate>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Flushes every disk of `devices` that holds metadata, however long it takes. LVM commits past the
+    /// page cache, and leaves it in the disk's own.
+    ///
+    /// # Errors
+    /// A device did not take the flush.
+    pub(super) async fn flush(&self, devices: &[PathBuf]) -> Result<(), EngineError> {
+        for device in devices {
+            on(device, |disk| disk.flush()).await?;
+        }
+        Ok(())
     }
 }
 
-fn on<T>(device: &Path, act: impl Fn(&Disk<'_>) -> io::Result<T>) -> Result<T, EngineError> {
-    let disk = Disk::open(device).map_err(|source| EngineError::disk(device, "cannot be read", source))?;
-    act(&disk).map_err(|source| EngineError::disk(device, "its metadata cannot be read or flushed", source))
+/// Does something with a disk, on a thread that may block.
+async fn on<T: Send + 'static>(
+    device: &Path,
+    act: impl FnOnce(&Disk) -> io::Result<T> + Send + 'static,
+) -> Result<T, EngineError> {
+    let path = device.to_owned();
+    let done = tokio::task::spawn_blocking(move || act(&Disk::open(path)?)).await;
+    let done = done.unwrap_or_else(|error| Err(io::Error::other(error)));
+    done.map_err(|source| EngineError::disk(device, "its metadata cannot be read or flushed", source))
 }
 
 /// An opened disk. It is opened each time: a path can come to mean another disk.
-struct Disk<'a> {
-    path: &'a Path,
+struct Disk {
+    path: PathBuf,
     file: File,
     label: Label,
 }
 
-impl<'a> Disk<'a> {
-    fn open(path: &'a Path) -> io::Result<Self> {
+impl Disk {
+    fn open(path: PathBuf) -> io::Result<Self> {
         let flags = (OFlag::O_DIRECT | OFlag::O_NONBLOCK).bits();
-        let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+        let file = OpenOptions::new().read(true).custom_flags(flags).open(&path)?;
         let label = Label::find(&read(&file, 0, REGION)?);
         let label = label.ok_or_else(|| io::Error::other("there is no LVM label on it"))?;
         Ok(Self { path, file, label })

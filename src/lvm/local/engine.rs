@@ -34,7 +34,7 @@ impl Engine for LocalEngine {
         } else {
             match tokio::time::timeout(PATIENCE, lane).await {
                 Ok(lane) => lane,
-                Err(_) => return self.processes.run(self.dir.path().await?, command, &words).await,
+                Err(_) => return self.processes.run(&self.dir, command, &words).await,
             }
         };
         let lost =

@@ -1,15 +1,15 @@
 //! Where private configurations lie: `<run directory>/<number>/<number>/lvm.conf`.
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use nix::errno::Errno;
-use nix::fcntl::{Flock, FlockArg};
-use tokio::sync::OnceCell;
+use tokio::sync::{Mutex, MutexGuard, OnceCell};
 
+use crate::exec::ExecError;
 use crate::lvm::EngineError;
 
 /// How many drivers may run at a time. Two do while one replaces the other.
@@ -20,7 +20,7 @@ const MOST: u32 = 64;
 #[derive(Debug)]
 pub(super) struct Home {
     path: PathBuf,
-    _lock: Flock<File>,
+    _lock: File,
     next: AtomicU64,
 }
 
@@ -35,17 +35,27 @@ impl Home {
         for number in 0..MOST {
             let path = run_dir.join(number.to_string());
             fs::create_dir_all(&path)?;
-            let file = File::options().write(true).create(true).truncate(false).open(path.join("lock"))?;
-            match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-                Ok(lock) => {
-                    clear(&path)?;
-                    return Ok(Self { path, _lock: lock, next: AtomicU64::new(0) });
-                }
-                Err((_, Errno::EWOULDBLOCK)) => {}
-                Err((_, errno)) => return Err(errno.into()),
+            if let Some(lock) = lock(&path.join("lock"))? {
+                clear(&path)?;
+                return Ok(Self { path, _lock: lock, next: AtomicU64::new(0) });
             }
         }
         Err(io::Error::other("all of its parts are taken by other drivers"))
+    }
+
+    /// Its number, which no other living driver on this machine has.
+    pub(super) fn name(&self) -> String {
+        self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+}
+
+/// A locked file whose lock goes on in every process that inherits it; `None` where one still has it.
+fn lock(path: &Path) -> io::Result<Option<File>> {
+    let file = File::options().write(true).create(true).truncate(false).open(path)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(error),
     }
 }
 
@@ -67,6 +77,16 @@ pub(super) struct SystemDir {
     /// The configuration, or why there can be none.
     text: Result<String, String>,
     written: OnceCell<()>,
+    /// Processes that only look take turns.
+    turn: Mutex<()>,
+}
+
+/// Leave to start a process that only looks.
+pub(super) struct Leave<'a> {
+    /// A locked file that the process is to inherit: the lock lives as long as the process does, even
+    /// one that was killed and cannot die since a disk does not answer.
+    pub(super) alive: File,
+    _turn: MutexGuard<'a, ()>,
 }
 
 impl SystemDir {
@@ -77,7 +97,7 @@ impl SystemDir {
             EngineError::Unspeakable(why) => why,
             other => other.to_string(),
         });
-        Self { home, path, text, written: OnceCell::new() }
+        Self { home, path, text, written: OnceCell::new(), turn: Mutex::default() }
     }
 
     /// The directory's path; it is there when this answers.
@@ -93,6 +113,24 @@ impl SystemDir {
         };
         self.written.get_or_try_init(write).await.map_err(failed)?;
         Ok(&self.path)
+    }
+
+    /// Waits, for at most `limit`, until no other process looks with this configuration. So a disk that does
+    /// not answer costs one hanging process, and not one for each time that somebody asks.
+    ///
+    /// # Errors
+    /// An earlier process is still there.
+    pub(super) async fn leave_to_look(&self, limit: Duration) -> Result<Leave<'_>, EngineError> {
+        let path = self.path().await?.join("alive");
+        let hangs = || {
+            let source =
+                io::Error::other("an earlier one has not ended: is there a disk that does not answer?");
+            EngineError::Exec(ExecError::Start { command: "lvm".to_owned(), source })
+        };
+        let turn = tokio::time::timeout(limit, self.turn.lock()).await.map_err(|_| hangs())?;
+        let locked = super::blocking(&path, lock).await?;
+        let alive = locked.ok_or_else(hangs)?;
+        Ok(Leave { alive, _turn: turn })
     }
 
     /// Takes the directory away again. A failure leaves it to the next driver.

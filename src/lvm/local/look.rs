@@ -1,5 +1,4 @@
-use std::path::Path;
-
+use super::home::SystemDir;
 use super::process::Processes;
 use super::{fields, parse};
 use crate::lvm::{EngineError, PvRow};
@@ -10,10 +9,10 @@ use crate::lvm::{EngineError, PvRow};
 ///
 /// # Errors
 /// Those of [`crate::lvm::Backend::look`].
-pub(super) async fn look(processes: &Processes, system_dir: &Path) -> Result<Vec<PvRow>, EngineError> {
+pub(super) async fn look(processes: &Processes, dir: &SystemDir) -> Result<Vec<PvRow>, EngineError> {
     let options = format!("--options={}", [&fields::PV[..], &fields::VG].concat().join(","));
     let words = ["pvs", "--nolocking", "--foreign", "--shared", "--all", &options];
-    let output = processes.query(system_dir, &words).await?;
+    let output = processes.query(dir, &words).await?;
     let command = || "look at every disk".to_owned();
     if output.code.is_none() {
         return Err(EngineError::Lost { command: command(), reason: output.stderr });

@@ -5,8 +5,9 @@ use std::time::Duration;
 use tokio_util::task::TaskTracker;
 
 use super::encode::Words;
+use super::home::SystemDir;
 use super::parse::{self, Verdict};
-use crate::exec::{Effect, ExecError, Host, Invocation, Output, Program, Runner};
+use crate::exec::{Effect, Host, Invocation, Output, Program, Runner};
 use crate::lvm::{Command, EngineError, Reply};
 
 /// What every lvm runs with beside its configuration.
@@ -38,14 +39,14 @@ impl Processes {
     /// As [`crate::lvm::Engine::run`].
     pub(super) async fn run(
         &self,
-        system_dir: &Path,
+        dir: &SystemDir,
         command: &Command,
         words: &Words,
     ) -> Result<Reply, EngineError> {
         let output = if command.is_change() {
-            self.change(system_dir, command, words).await?
+            self.change(dir.path().await?, command, words).await?
         } else {
-            self.query(system_dir, words.as_slice()).await?
+            self.query(dir, words.as_slice()).await?
         };
         let Some(code) = output.code else {
             let reason = format!("a signal ended it: {}", output.stderr);
@@ -59,13 +60,15 @@ impl Processes {
     /// Runs a command that only looks. It is killed when it takes too long or nobody waits any more.
     ///
     /// # Errors
-    /// As [`Runner::run`].
+    /// As [`Runner::run`]; and when an earlier one hangs.
     pub(super) async fn query<A: Into<OsString> + Clone>(
         &self,
-        system_dir: &Path,
+        dir: &SystemDir,
         arguments: &[A],
-    ) -> Result<Output, ExecError> {
-        self.host.run(invocation(system_dir, Effect::Query(self.limit), arguments.iter().cloned())).await
+    ) -> Result<Output, EngineError> {
+        let invocation = invocation(dir.path().await?, Effect::Query(self.limit), arguments.iter().cloned());
+        let leave = dir.leave_to_look(self.limit).await?;
+        Ok(self.host.run(invocation.with_input(leave.alive)).await?)
     }
 
     /// Runs a change to its end in a task of its own: without a reader lvm would die of a broken pipe.

@@ -19,7 +19,7 @@ const MOST: usize = 64 << 20;
 /// output, brings one JSON object back, whose end is the command's end.
 pub(super) struct Talk {
     child: Child,
-    stdin: ChildStdin,
+    stdin: Option<ChildStdin>,
     stdout: ChildStdout,
     stderr: Option<ChildStderr>,
     frames: Frames,
@@ -50,7 +50,7 @@ impl Talk {
         };
         let stderr = child.stderr.take();
         let (frames, tail) = (Frames::default(), Tail::default());
-        Ok(Self { child, stdin, stdout, stderr, frames, tail, asked: 0 })
+        Ok(Self { child, stdin: Some(stdin), stdout, stderr, frames, tail, asked: 0 })
     }
 
     /// How many commands it was asked.
@@ -75,8 +75,8 @@ impl Talk {
         self.asked += 1;
         self.frames.clear();
         self.tail = Tail::default();
-        let sent = self.stdin.write_all(words.line().as_bytes()).await;
-        if let Err(error) = sent {
+        let Some(stdin) = &mut self.stdin else { return Err(Silence::Unsent) };
+        if let Err(error) = stdin.write_all(words.line().as_bytes()).await {
             tracing::debug!(%error, "an lvm shell was gone before it was asked");
             return Err(Silence::Unsent);
         }
@@ -130,18 +130,26 @@ impl Talk {
         line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib << 10)
     }
 
-    /// Lets it end: without standard input it does, when it has answered what it was asked.
+    /// Lets a shell at rest end: without standard input it does.
     pub(super) async fn close(mut self) {
-        drop(self.stdin);
-        let mut rest = Vec::new();
-        let ended = async {
-            // Its farewell is read so that it does not die of a broken pipe.
-            let _ = self.stdout.read_to_end(&mut rest).await;
-            self.child.wait().await
-        };
-        if tokio::time::timeout(FAREWELL, ended).await.is_err() {
+        if tokio::time::timeout(FAREWELL, self.end()).await.is_err() {
             tracing::warn!("an lvm shell at rest does not end: it is killed");
             let _ = self.child.kill().await;
+        }
+    }
+
+    /// Lets a shell end that may still be changing something, however long that takes.
+    pub(super) async fn leave(mut self) {
+        self.end().await;
+    }
+
+    async fn end(&mut self) {
+        self.stdin = None;
+        // Its last words are read so that it does not die of a broken pipe.
+        let mut rest = Vec::new();
+        let _ = self.stdout.read_to_end(&mut rest).await;
+        if let Err(error) = self.child.wait().await {
+            tracing::warn!(%error, "an lvm shell cannot be waited for");
         }
     }
 

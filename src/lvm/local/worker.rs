@@ -1,7 +1,9 @@
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
 
 use super::encode::Words;
@@ -42,6 +44,8 @@ pub(super) struct Worker {
     pub(super) processes: Processes,
     pub(super) tracker: TaskTracker,
     pub(super) how: How,
+    /// Shells that were killed. One that cannot die hangs at a disk, and so would its successors.
+    pub(super) dying: Vec<JoinHandle<()>>,
 }
 
 /// How commands are run.
@@ -76,12 +80,12 @@ impl Worker {
     }
 
     async fn in_process(&self, command: &Command, words: &Words) -> Result<Reply, EngineError> {
-        self.processes.run(self.dir.path().await?, command, words).await
+        self.processes.run(&self.dir, command, words).await
     }
 
     /// Asks the shell; once more, in a new one, where the first time cannot have had any effect.
     async fn in_shell(
-        &self,
+        &mut self,
         shell: &mut Option<Talk>,
         command: &Command,
         words: &Words,
@@ -100,7 +104,7 @@ impl Worker {
     /// `Ok` is what LVM answered, or why that is none; a shell whose answer makes no sense is not asked
     /// again.
     async fn ask(
-        &self,
+        &mut self,
         shell: &mut Option<Talk>,
         command: &Command,
         words: &Words,
@@ -118,13 +122,13 @@ impl Worker {
             tokio::time::timeout(self.processes.limit, talk.ask(words)).await
         };
         let Ok(answer) = asked else {
-            self.tracker.spawn(talk.kill());
+            self.dying.push(self.tracker.spawn(talk.kill()));
             return Ok(Err(overdue(words, self.processes.limit)));
         };
         let bytes = match answer {
             Ok(bytes) => bytes,
             Err(silence) => {
-                self.tracker.spawn(talk.close());
+                self.tracker.spawn(talk.leave());
                 return Err(silence);
             }
         };
@@ -134,12 +138,23 @@ impl Worker {
                 reply.explain(talk.said());
                 *shell = Some(talk);
             }
+            // The command may still run, whatever it was that looked like its answer.
+            Err(_) if command.is_change() => drop(self.tracker.spawn(talk.leave())),
             Err(_) => drop(self.tracker.spawn(talk.close())),
         }
         Ok(reply)
     }
 
-    async fn start(&self) -> Result<Talk, EngineError> {
+    async fn start(&mut self) -> Result<Talk, EngineError> {
+        let limit = self.processes.limit;
+        for dying in &mut self.dying {
+            if tokio::time::timeout(limit, &mut *dying).await.is_err() {
+                let source =
+                    io::Error::other("a killed one does not end: is there a disk that does not answer?");
+                return Err(ExecError::Start { command: "lvm".to_owned(), source }.into());
+            }
+        }
+        self.dying.clear();
         Ok(Talk::start(&self.host, self.dir.path().await?)?)
     }
 
