@@ -34,9 +34,10 @@ fn a_change_goes_on_when_its_caller_and_its_engine_are_gone() {
 #[test]
 #[ignore = "it is a part of another test"]
 fn a_driver_that_will_be_killed() {
-    if std::env::var_os("DOOMED").is_some() {
+    if let Some(doomed) = std::env::var_os("DOOMED") {
         run(async {
-            let bench = Bench::start(LocalOptions::default()).await;
+            let kind = if doomed == "Shell" { EngineKind::Shell } else { EngineKind::Process };
+            let bench = Bench::start(LocalOptions { kind, ..LocalOptions::default() }).await;
             bench.must(create("a", 1)).await;
         });
     }
@@ -44,19 +45,21 @@ fn a_driver_that_will_be_killed() {
 
 #[test]
 fn lvm_finishes_when_the_driver_is_killed() {
-    on_disks(1, async |bench| {
-        bench.end().await;
-        let held = lock();
-        let own = std::env::current_exe().unwrap();
-        let test = "engine::ends::a_driver_that_will_be_killed";
-        let line = format!("exec {} --exact {test} --ignored --nocapture", own.display());
-        let mut driver = shell(&line).env("DOOMED", "1").spawn().unwrap();
-        until("the change waits", || lvms().into_iter().any(waits_for_lock)).await;
-        signal(driver.id(), Signal::SIGKILL);
-        driver.wait().unwrap();
-        assert_eq!(lvms().len(), 1);
-        drop(held);
-        until("lvm has ended", || lvms().is_empty()).await;
-        assert_eq!(sh("lvs --noheadings -o lv_name,lv_active vg0"), "a    active");
-    });
+    for kind in [EngineKind::Shell, EngineKind::Process] {
+        on_disks(1, async |bench| {
+            bench.end().await;
+            let held = lock();
+            let own = std::env::current_exe().unwrap();
+            let test = "engine::ends::a_driver_that_will_be_killed";
+            let line = format!("exec {} --exact {test} --ignored --nocapture", own.display());
+            let mut driver = shell(&line).env("DOOMED", format!("{kind:?}")).spawn().unwrap();
+            until("the change waits", || lvms().into_iter().any(waits_for_lock)).await;
+            signal(driver.id(), Signal::SIGKILL);
+            driver.wait().unwrap();
+            assert_eq!(lvms().len(), 1);
+            drop(held);
+            until("lvm has ended", || lvms().is_empty()).await;
+            assert_eq!(sh("lvs --noheadings -o lv_name,lv_active vg0"), "a    active");
+        });
+    }
 }
