@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::config::Flags;
+use crate::types::chain;
 
 /// The exit code of a command that was typed wrongly (sysexits.h, `EX_USAGE`).
 pub const USAGE: u8 = 64;
@@ -66,15 +67,8 @@ impl Answer {
 
 /// Prints an error, and what led to it, as one line on standard error.
 pub fn print_error(error: &dyn Error) {
-    let mut line = format!("quarry: {error}");
-    let mut cause = error.source();
-    while let Some(source) = cause {
-        line.push_str(": ");
-        line.push_str(source.to_string().trim_end());
-        cause = source.source();
-    }
     // There is nowhere to complain to when standard error is closed.
-    let _ = writeln!(io::stderr(), "{line}");
+    let _ = writeln!(io::stderr(), "quarry: {}", chain(error));
 }
 
 #[cfg(test)]

@@ -44,6 +44,19 @@ fn ctrl_c_ends_it_as_sigterm_does() {
 }
 
 #[test]
+fn a_preparation_that_a_delete_ends_is_no_warning() {
+    boot(async || {
+        let driver = logging().await;
+        let mut client = driver.client().await;
+        let id = client.create("pvc-a", 900 * MIB, Mode::Block).await.unwrap().volume_id;
+        client.delete(&id).await.unwrap();
+        assert!(driver.stop().success());
+        assert!(!log().contains("WARN"), "{}", log());
+        assert!(log().contains(&format!("why=\"volume {id} is being deleted\"")), "{}", log());
+    });
+}
+
+#[test]
 fn a_caller_that_is_frozen_does_not_hold_it_up() {
     boot(async || {
         let driver = logging().await;

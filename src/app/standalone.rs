@@ -16,6 +16,7 @@ use crate::proto::csi::v1::controller_server::ControllerServer;
 use crate::proto::csi::v1::identity_server::IdentityServer;
 use crate::proto::csi::v1::node_server::NodeServer;
 use crate::server::{self, Drained, Socket};
+use crate::types::chain;
 use crate::volume::{Parts, Volumes};
 
 /// How long a change of a volume group may take before the group counts as stuck.
@@ -100,7 +101,7 @@ async fn groups(
         Settings { selections: config.volume_groups.clone(), patience: PATIENCE, backup_delay: BACKUP_DELAY };
     let groups = Groups::new(backend, settings, background.clone(), stop.clone());
     if let Err(error) = groups.rescan().await {
-        tracing::error!(%error, "no volume group is known: looking again soon");
+        tracing::error!(error = chain(&error), "no volume group is known: looking again soon");
     }
     let lock_dir = config.lvm_locking_directory.clone();
     background.spawn(watch(Arc::clone(&groups), lock_dir, stop.clone()));

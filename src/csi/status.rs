@@ -9,6 +9,7 @@ use std::error::Error;
 
 use tonic::{Code, Status};
 
+use crate::types::chain;
 use crate::volume::{EngineError, GroupError, VolumeError};
 
 /// The longest message, in bytes: one of Kubernetes' events holds 1024.
@@ -43,7 +44,7 @@ fn code(error: &VolumeError) -> Code {
         // The user may lower the request.
         VolumeError::NoRoomToGrow { .. } | VolumeError::Range(_) => Code::OutOfRange,
         VolumeError::Exists { .. } | VolumeError::Incompatible { .. } => Code::AlreadyExists,
-        VolumeError::Busy { .. } => Code::Aborted,
+        VolumeError::Busy { .. } | VolumeError::Deleting(_) => Code::Aborted,
         VolumeError::InUse { .. }
         | VolumeError::NotOurs { .. }
         | VolumeError::Unreadable { .. }
@@ -82,16 +83,12 @@ fn engine_code(error: &EngineError) -> Code {
     }
 }
 
-/// The error and what led to it, as one line: `a: b: c`.
+/// The error and what led to it, as one line: what a program printed on several stands between
+/// semicolons.
 fn message(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(source) = cause {
-        text.push_str(": ");
-        text.push_str(&source.to_string());
-        cause = source.source();
-    }
-    shortened(text)
+    let text = chain(error);
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    shortened(lines.collect::<Vec<_>>().join("; "))
 }
 
 /// Cuts the middle out of a text that is too long.

@@ -14,6 +14,7 @@ use tokio::io::unix::AsyncFd;
 use tokio_util::sync::CancellationToken;
 
 use super::Groups;
+use crate::types::chain;
 
 /// How long to wait after an event before looking: one vgcreate makes several.
 const DEBOUNCE: Duration = Duration::from_millis(300);
@@ -39,7 +40,7 @@ pub async fn watch(groups: Arc<Groups>, lock_dir: PathBuf, stop: CancellationTok
             return;
         }
         if let Err(error) = groups.rescan().await {
-            tracing::warn!(%error, "cannot look for volume groups");
+            tracing::warn!(error = chain(&error), "cannot look for volume groups");
         }
     }
 }

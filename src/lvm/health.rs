@@ -35,7 +35,7 @@ impl Health {
 impl fmt::Display for Health {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Healthy => f.write_str("it is healthy"),
+            Self::Healthy => f.write_str("healthy"),
             Self::Exported => f.write_str("it is exported (vgimport brings it back)"),
             Self::Foreign(owner) => {
                 write!(f, "it belongs to the system {owner:?} (vgchange --systemid would change that)")

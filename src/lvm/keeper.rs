@@ -4,6 +4,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::Group;
+use crate::types::chain;
 
 /// Writes a backup of the group's metadata onto the host after changes, many changes at a time, off
 /// every caller's path. What is pending is written when the driver ends.
@@ -23,6 +24,8 @@ async fn back_up(group: &Group) {
     let Some(name) = group.name() else { return };
     match group.backend.back_up(&name, &group.devices()).await {
         Ok(()) => tracing::debug!(vg = %name, "backed up the metadata"),
-        Err(error) => tracing::warn!(vg = %name, %error, "the metadata could not be backed up"),
+        Err(error) => {
+            tracing::warn!(vg = %name, error = chain(&error), "the metadata could not be backed up")
+        }
     }
 }

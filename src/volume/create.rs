@@ -117,7 +117,7 @@ impl Volumes {
         };
         let id = VolumeId { vg: group.uuid().clone(), lv: name };
         let info = VolumeInfo { id: id.clone(), size: lv.size, mode: request.mode };
-        tracing::info!(volume = %id, size = %lv.size, mode = %request.mode, "created");
+        tracing::info!(volume_id = %id, size = %lv.size, mode = %request.mode, "created");
         self.prepare(&Found { id, group, vg_name: view.vg.name.clone(), lv, tags });
         Ok(info)
     }

@@ -38,7 +38,7 @@ impl Volumes {
         turn.remove(&id.lv).await?;
         drop(turn);
         lock.remove_file();
-        tracing::info!(volume = %id, size = %found.lv.size, "removed");
+        tracing::info!(size = %found.lv.size, "removed");
         Ok(())
     }
 }

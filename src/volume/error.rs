@@ -187,8 +187,12 @@ pub enum VolumeError {
     },
 
     /// It could not be prepared.
-    #[error("volume could not be prepared: {0}")]
-    Preparation(Arc<VolumeError>),
+    #[error("the volume could not be prepared")]
+    Preparation(#[source] Arc<VolumeError>),
+
+    /// Its preparation was ended, since it is being deleted.
+    #[error("volume {0} is being deleted")]
+    Deleting(VolumeId),
 
     /// The driver is ending.
     #[error("the driver is shutting down: ask again when it is back")]
@@ -218,6 +222,11 @@ pub enum VolumeError {
 }
 
 impl VolumeError {
+    /// Whether this is the end of work that nobody wants any more, and no failure.
+    pub(super) const fn is_an_end(&self) -> bool {
+        matches!(self, Self::NotFound(_) | Self::Deleting(_) | Self::ShuttingDown)
+    }
+
     /// The host did not do `what`.
     pub fn host(
         what: impl Into<String>,

@@ -56,8 +56,8 @@ impl Volumes {
         let view = Arc::clone(turn.view()?);
         let missing = missing(&view, found, range)?;
         if missing > Extents::ZERO {
-            turn.extend(&found.id.lv, missing, Vec::new()).await?;
-            tracing::info!(volume = %found.id, extents = %missing, "extended");
+            let lv = turn.extend(&found.id.lv, missing, Vec::new()).await?;
+            tracing::info!(from = %found.lv.size, to = %lv.size, "extended");
         }
         Ok(())
     }

@@ -110,14 +110,14 @@ impl Volumes {
             drop(turn);
             return self.zero_tail(found, old_size, lv.size).await.map(|()| true);
         }
-        tracing::info!(volume = %found.id, extents = %by, "extended");
+        tracing::info!(from = %old_size, to = %lv.size, "extended");
         Ok(true)
     }
 
     /// Somebody changed the group between the removal of the hidden LV and the extension: they may have
     /// had the extents, and written to them.
     async fn zero_tail(&self, found: &Found, from: Bytes, to: Bytes) -> Result<(), VolumeError> {
-        tracing::warn!(volume = %found.id, "the group was changed by others while the volume grew: zeroing its new part again");
+        tracing::warn!("the group was changed by others while the volume grew: zeroing its new part again");
         let failed =
             |error| VolumeError::host(format!("the new part of {} cannot be zeroed", found.id), error);
         let device = self.device(found).await?;

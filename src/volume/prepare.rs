@@ -11,7 +11,7 @@ use super::volumes::{Found, Volumes, volume_in};
 use crate::device::{Access, Pinned, Zeroed, zero};
 use crate::fs::{self, Check, Content};
 use crate::lvm::{Group, Intent, View};
-use crate::types::{FsType, FsUuid, LvName, LvUuid, VolumeId, VolumeMode, VolumeState, state_change};
+use crate::types::{FsType, FsUuid, LvName, LvUuid, VolumeId, VolumeMode, VolumeState, chain, state_change};
 
 /// The preparations that run now, so that whoever wants a volume joins the one that is under way.
 #[derive(Debug, Default)]
@@ -79,7 +79,7 @@ impl Volumes {
         self.tracker.spawn(async move {
             let outcome = volumes.prepare_under_lock(&found, &stop).await;
             if let Err(error) = &outcome {
-                tracing::warn!(volume = %found.id, %error, "not prepared");
+                report(&found.id, error);
             }
             volumes.preparations.running().remove(&found.lv.uuid);
             tell.send_replace(Some(outcome.map_err(Arc::new)));
@@ -90,7 +90,7 @@ impl Volumes {
     /// Prepares the volume if, with its lock held, it is still blank.
     async fn prepare_under_lock(&self, found: &Found, stop: &CancellationToken) -> Result<(), VolumeError> {
         let lock = stop.run_until_cancelled(self.locks.take(&found.lv.uuid)).await;
-        let lock = lock.ok_or(VolumeError::ShuttingDown)??;
+        let lock = lock.ok_or_else(|| self.ended(found))??;
         let Some(found) = self.still_blank(found).await? else { return Ok(()) };
         let device = self.device(&found).await?;
         let pinned = self.pin(&found, &device, Access::Write).await?;
@@ -101,7 +101,7 @@ impl Volumes {
         pinned.flush().await.map_err(|error| failed(&found, "flushed", error))?;
         drop(pinned);
         self.move_on(&found, VolumeState::Blank, VolumeState::Fresh).await?;
-        tracing::info!(volume = %found.id, mode = %found.tags.mode, "prepared");
+        tracing::info!(volume_id = %found.id, mode = %found.tags.mode, "prepared");
         Ok(())
     }
 
@@ -146,10 +146,21 @@ impl Volumes {
         stop: &CancellationToken,
     ) -> Result<(), VolumeError> {
         writable(found, &self.content(found, device).await?)?;
+        // The only preparation that takes long: whoever waits for it finds out here why.
+        tracing::info!(volume_id = %found.id, size = %found.lv.size, "zeroing");
         let zeroed = zero(device, 0..found.lv.size.get(), Some(lock.share()?), stop.clone()).await;
         match zeroed.map_err(|error| failed(found, "zeroed", error))? {
             Zeroed::Done => Ok(()),
-            Zeroed::Stopped { .. } => Err(VolumeError::ShuttingDown),
+            Zeroed::Stopped { .. } => Err(self.ended(found)),
+        }
+    }
+
+    /// Why a preparation was told to stop.
+    fn ended(&self, found: &Found) -> VolumeError {
+        if self.stop.is_cancelled() {
+            VolumeError::ShuttingDown
+        } else {
+            VolumeError::Deleting(found.id.clone())
         }
     }
 
@@ -187,9 +198,19 @@ impl Volumes {
             let Ok(view) = group.view().await else { continue };
             blank(&group, &view).iter().for_each(|found| drop(self.prepare(found)));
             if let Err(error) = self.tidy_growth(&group, &view).await {
-                tracing::warn!(vg = %group.uuid(), %error, "cannot tidy up after an interrupted expansion");
+                tracing::warn!(vg = %group.uuid(), error = chain(&error), "cannot tidy up after an interrupted expansion");
             }
         }
+    }
+}
+
+/// Says that a preparation came to nothing: to a person only where something is wrong.
+fn report(id: &VolumeId, error: &VolumeError) {
+    let why = chain(error);
+    if error.is_an_end() {
+        tracing::info!(volume_id = %id, why, "the preparation was ended");
+    } else {
+        tracing::warn!(volume_id = %id, error = why, "the volume could not be prepared");
     }
 }
 

@@ -44,7 +44,7 @@ impl Volumes {
         bind(&found, &device, request)
             .await
             .map_err(|error| VolumeError::host(format!("{id} cannot be published"), error))?;
-        tracing::info!(volume = %id, target = %request.target, read_only = request.is_read_only(), "published");
+        tracing::info!(target = %request.target, read_only = request.is_read_only(), "published");
         Ok(())
     }
 

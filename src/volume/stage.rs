@@ -68,7 +68,7 @@ impl Volumes {
                 let always = options(fs, capability);
                 let mounted = mount::mount_fs(device, staging, fs, &always, &capability.options).await;
                 mounted.map_err(|e| VolumeError::host(format!("{} cannot be mounted", found.id), e))?;
-                tracing::info!(volume = %found.id, path = %staging, "mounted");
+                tracing::info!(path = %staging, "mounted");
             }
         }
         self.grow_mounted(found, fs, device).await.map(drop)
@@ -112,7 +112,7 @@ impl Volumes {
         }
         let unmounted = mount::unmount(path, there.shows).await;
         unmounted.map_err(|error| VolumeError::host(format!("{id} cannot be unmounted"), error))?;
-        tracing::info!(volume = %id, %path, "unmounted");
+        tracing::info!(%path, "unmounted");
         Ok(())
     }
 }

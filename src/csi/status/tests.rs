@@ -34,6 +34,7 @@ fn codes_follow_from_what_the_caller_does_next() {
         (VolumeError::Busy { what: "x".into() }, Code::Aborted),
         (VolumeError::InUse { id: id(), by: "x".into() }, Code::FailedPrecondition),
         (VolumeError::ShuttingDown, Code::Unavailable),
+        (VolumeError::Deleting(id()), Code::Aborted),
         (GroupError::Unseen(id().vg).into(), Code::Unavailable),
         (GroupError::Refused { vg: vg(), what: "x".into(), messages: vec![] }.into(), Code::Internal),
         (engine(lost), Code::Aborted),
@@ -62,6 +63,16 @@ fn the_whole_chain_is_told_and_nothing_twice() {
     assert_eq!(of(&start.into()).message(), "mke2fs: cannot be run: no such file");
     let disk = EngineError::Disk { device: "/dev/a".into(), what: "flush", source: io::Error::other("dead") };
     assert_eq!(of(&engine(disk)).message(), "volume group vg0 cannot be asked: /dev/a: flush: dead");
+}
+
+#[test]
+fn a_failed_preparation_says_why_in_one_line() {
+    let stderr = "mke2fs 1.47.0\n/dev/a is in use\n".to_owned();
+    let failed = ExecError::Failed { command: "mke2fs".into(), code: Some(1), stderr };
+    let error = VolumeError::Preparation(std::sync::Arc::new(VolumeError::host("x", failed)));
+    let message =
+        "the volume could not be prepared: x: mke2fs: ended with code 1: mke2fs 1.47.0; /dev/a is in use";
+    assert_eq!(of(&error).message(), message);
 }
 
 #[test]
