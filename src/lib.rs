@@ -10,6 +10,7 @@
 //! | 2 | [`fs`] | file systems, one file each |
 //! | 2 | [`mount`] | the mount table, and changes to it |
 //! | 2 | [`device`] | block devices: number, size, zeroing |
+//! | 2 | [`cluster`] | everything that names the kube crate |
 //! | 3 | `volume` | what happens to a volume, one file per verb |
 //! | 3 | [`link`] | the wire between node and controller: hello, TLS, the turned connection |
 //! | 4 | [`csi`] | the gRPC services: message in, verb, message out |
@@ -18,6 +19,7 @@
 
 pub mod app;
 pub mod cli;
+pub mod cluster;
 pub mod config;
 pub mod csi;
 pub mod device;

@@ -13,6 +13,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("fs", &["types", "exec"]),
     ("mount", &["types", "exec"]),
     ("device", &["types", "exec"]),
+    ("cluster", &["types"]),
     ("volume", &["types", "exec", "lvm", "fs", "mount", "device"]),
     ("link", &["types", "proto"]),
     ("csi", &["types", "proto", "volume"]),
@@ -48,6 +49,8 @@ const RESERVED: &[(&str, &[&str])] = &[
     ("hyper", &["link", "server"]),
     ("tokio_rustls", &["link"]),
     ("kube", &["cluster"]),
+    ("k8s_openapi", &["cluster"]),
+    ("rcgen", &["cluster"]),
     ("clap", &["cli", "config"]),
 ];
 

@@ -1,0 +1,29 @@
+//! The Kubernetes cluster: everything that names the kube crate, and nothing that knows a volume.
+//!
+//! The controller alone uses it; a node needs no permission of the API server at all. What is here asks or
+//! tells the API server one thing at a time, each within [`PATIENCE`], and keeps one watch: that of the
+//! nodes' metadata. What is decided by it is decided elsewhere.
+
+mod api;
+pub mod authority;
+mod claims;
+mod election;
+mod error;
+mod events;
+mod labels;
+mod lease;
+mod nodes;
+mod replicas;
+mod review;
+mod sealed;
+mod token;
+
+pub use api::{Cluster, ConnectError, PATIENCE};
+pub use claims::{ClaimView, VolumeHandles};
+pub use election::{ELECTION, Election, Leadership};
+pub use error::ClusterError;
+pub use events::{Events, Notice, Subject};
+pub use labels::{LabelError, Labels, vg_label};
+pub use nodes::{KnownNode, KnownNodes, Nodes};
+pub use replicas::{REPLICA_LABEL, Replica, ReplicaName, Replicas};
+pub use review::{AUDIENCE, NodeToken, TokenError, Tokens};

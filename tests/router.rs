@@ -1,0 +1,8 @@
+//! The controller: against an API server in memory, and over real sockets.
+
+mod api_server;
+mod authority;
+mod election;
+mod events;
+mod labels;
+mod review;
