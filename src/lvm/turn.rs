@@ -200,7 +200,8 @@ impl Turn {
         if !self.seat.unflushed {
             return Ok(());
         }
-        let flushed = self.group.backend.flush(&self.group.devices()).await;
+        let devices = self.group.devices();
+        let flushed = self.group.watch("flush", self.group.backend.flush(&devices)).await;
         flushed.map_err(|source| self.failed(source))?;
         self.seat.unflushed = false;
         self.group.changed.notify_one();

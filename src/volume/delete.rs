@@ -32,6 +32,7 @@ impl Volumes {
             return Ok(());
         };
         let found = Found { lv, ..found };
+        alone(&found)?;
         self.in_use(&found).await?;
         closed(&mut turn, &found).await?;
         self.remove_growth(&mut turn, &found).await?;
@@ -52,6 +53,16 @@ fn removable(found: &Found) -> Result<(), VolumeError> {
             Err(VolumeError::State { id: found.id.clone(), state, reason })
         }
     }
+}
+
+/// Whether nothing depends on the volume: LVM would remove its snapshots along with it, and they are
+/// somebody's.
+fn alone(found: &Found) -> Result<(), VolumeError> {
+    if !found.lv.origin {
+        return Ok(());
+    }
+    let by = "an LVM snapshot of it exists that Quarry did not make (see lvs): remove that first".to_owned();
+    Err(VolumeError::InUse { id: found.id.clone(), by })
 }
 
 /// Waits a moment for the device to be closed.

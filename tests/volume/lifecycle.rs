@@ -118,3 +118,24 @@ fn a_restart_loses_nothing_and_running_pods_do_not_notice() {
         assert_eq!(std::fs::read_to_string(target.join("data")).unwrap(), "written while no driver runs");
     });
 }
+
+#[test]
+fn a_volume_is_not_removed_while_somebodys_snapshot_of_it_exists() {
+    boot(async || {
+        let driver = Driver::start().await;
+        let mut client = driver.client().await;
+        let id = client.create("pvc-a", 64 * MIB, Mode::Ext4).await.unwrap().volume_id;
+        client.stage(&id, &folder("staging"), Mode::Ext4).await.unwrap();
+        client.unstage(&id, &folder("staging")).await.unwrap();
+        let lv = report("lvs", "lv_name", VG).remove(0);
+        command("modprobe", &["dm-snapshot"]);
+        command("lvcreate", &["-y", "-s", "-n", "theirs", "-L", "32M", &format!("{VG}/{lv}")]);
+        let refused = client.delete(&id).await.unwrap_err();
+        assert_eq!(refused.code(), tonic::Code::FailedPrecondition, "{refused}");
+        assert!(refused.message().contains("snapshot"), "{refused}");
+        assert_eq!(report("lvs", "lv_name", VG).len(), 2, "neither is removed");
+        command("lvremove", &["-y", &format!("{VG}/theirs")]);
+        client.delete(&id).await.unwrap();
+        assert_eq!(report("lvs", "lv_name", VG), Vec::<String>::new());
+    });
+}
