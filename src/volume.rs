@@ -12,6 +12,7 @@ mod devices;
 mod error;
 mod expand;
 mod growth;
+mod living;
 mod lock;
 mod prepare;
 mod publish;

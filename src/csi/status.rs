@@ -56,6 +56,7 @@ fn code(error: &VolumeError) -> Code {
         VolumeError::Group(error) => group_code(error),
         VolumeError::Preparation(error) => code(error),
         VolumeError::TargetTaken { .. }
+        | VolumeError::Dead { .. }
         | VolumeError::Exec(_)
         | VolumeError::Parse(_)
         | VolumeError::Host { .. } => Code::Internal,

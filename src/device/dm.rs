@@ -107,6 +107,14 @@ impl Dm {
         self.on_a_thread(move |places| places.sysfs.size(number)).await
     }
 
+    /// Whether the device with that number is suspended: reading and writing wait until it is resumed.
+    ///
+    /// # Errors
+    /// There is no such device.
+    pub async fn suspended(&self, number: DeviceNumber) -> Result<bool, DeviceError> {
+        self.on_a_thread(move |places| places.sysfs.suspended(number)).await
+    }
+
     /// Whether the kernel refuses every write to the device with that number.
     ///
     /// # Errors

@@ -31,6 +31,8 @@ impl Volumes {
         let Some(lv) = turn.now(&id.lv).await?.filter(|lv| lv.uuid == found.lv.uuid) else {
             return Ok(());
         };
+        // A suspended device keeps a file system open that nothing mounts any more.
+        let lv = if lv.suspended { turn.refresh(&id.lv).await? } else { lv };
         let found = Found { lv, ..found };
         alone(&found)?;
         self.in_use(&found).await?;

@@ -22,6 +22,19 @@ impl Volumes {
         })
     }
 
+    /// Resumes the volume if its device, which has that number, is suspended. The kernel would take away
+    /// the mount of a suspended volume, and keep its frozen file system for as long as it is suspended.
+    ///
+    /// # Errors
+    /// LVM could not resume it, or does not know it.
+    pub(super) async fn resume(&self, id: &VolumeId, number: DeviceNumber) -> Result<(), VolumeError> {
+        let suspended = self.dm.suspended(number).await;
+        if !suspended.map_err(|error| VolumeError::host(format!("{id} cannot be looked at"), error))? {
+            return Ok(());
+        }
+        self.device(&self.find(id).await?).await.map(drop)
+    }
+
     /// The volume's device, if it is active.
     ///
     /// # Errors

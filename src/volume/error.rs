@@ -1,4 +1,4 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::exec::ExecError;
@@ -186,6 +186,17 @@ pub enum VolumeError {
         found: String,
     },
 
+    /// It is mounted, and its file system does not work any more.
+    #[error("volume {id} cannot be used: {reason}; {}", remedy(.used.as_deref()))]
+    Dead {
+        /// The volume.
+        id: VolumeId,
+        /// How that was seen.
+        reason: String,
+        /// A path at which it is used, so that it cannot be mounted anew.
+        used: Option<PathBuf>,
+    },
+
     /// It could not be prepared.
     #[error("the volume could not be prepared")]
     Preparation(#[source] Arc<VolumeError>),
@@ -234,6 +245,22 @@ impl VolumeError {
     ) -> Self {
         Self::Host { what: what.into(), source: source.into() }
     }
+}
+
+/// What is to be done about a dead file system.
+fn remedy(used: Option<&Path>) -> String {
+    used.map_or_else(
+        || {
+            "it was mounted anew and died at once: look at the kernel's log and at the disks of this node"
+                .to_owned()
+        },
+        |path| {
+            format!(
+                "it is mounted anew once nobody uses it any more, and is still used at {}",
+                path.display()
+            )
+        },
+    )
 }
 
 /// The room in a group, in words that hold every number which explains a refusal.

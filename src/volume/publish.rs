@@ -1,7 +1,8 @@
 use std::path::PathBuf;
 
 use super::VolumeError;
-use super::stage::{look, mount_table, right_mode, taken};
+use super::living::Place;
+use super::stage::{look, mount_table, right_mode, taken, unusable};
 use super::volumes::{Found, Volumes};
 use crate::mount::{self, MountError};
 use crate::types::{
@@ -22,6 +23,10 @@ pub struct PublishRequest {
 }
 
 impl PublishRequest {
+    const fn place(&self) -> Place<'_> {
+        Place { staging: &self.staging, target: Some(&self.target), capability: &self.capability }
+    }
+
     fn is_read_only(&self) -> bool {
         self.read_only || self.capability.access == AccessMode::SingleNodeReaderOnly
     }
@@ -51,15 +56,21 @@ impl Volumes {
     /// The volume's device, if the volume is staged where the request says.
     async fn staged(&self, found: &Found, request: &PublishRequest) -> Result<BlockDevice, VolumeError> {
         let not_staged = || VolumeError::NotStaged { id: found.id.clone(), path: request.staging.to_path() };
-        if found.tags.state != VolumeState::Used {
-            return Err(not_staged());
+        match found.tags.state {
+            VolumeState::Used => {}
+            VolumeState::Blank | VolumeState::Fresh => return Err(not_staged()),
+            VolumeState::Copying | VolumeState::Condemned | VolumeState::Growing => {
+                return Err(unusable(found));
+            }
         }
-        let device = self.active(found).await?.ok_or_else(not_staged)?;
-        if matches!(found.tags.mode, VolumeMode::Filesystem(_)) {
+        let active = self.active(found).await?.ok_or_else(not_staged)?;
+        let device = if active.suspended { self.device(found).await? } else { active };
+        if let VolumeMode::Filesystem(fs) = found.tags.mode {
             let there = look(&request.staging).await?;
             there.filter(|there| there.shows == device.number && !there.is_device).ok_or_else(not_staged)?;
+            self.living(found, fs, &device, request.place()).await?;
         }
-        if device.suspended { self.device(found).await } else { Ok(device) }
+        Ok(device)
     }
 
     /// Undoes [`Volumes::publish`], and removes the target.

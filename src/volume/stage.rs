@@ -1,10 +1,11 @@
 use std::sync::Arc;
 
 use super::VolumeError;
+use super::living::Place;
 use super::volumes::{Found, Volumes};
 use crate::device::Access;
 use crate::fs;
-use crate::mount::{self, MountTable, Mounted};
+use crate::mount::{self, MountError, MountTable, Mounted};
 use crate::types::{
     AccessMode, BlockDevice, FsType, TargetPath, VolumeCapability, VolumeId, VolumeMode, VolumeState,
 };
@@ -46,10 +47,7 @@ impl Volumes {
         };
         match found.tags.state {
             VolumeState::Fresh | VolumeState::Used => Ok(found),
-            state => {
-                let reason = "it holds nothing yet that could be used".to_owned();
-                Err(VolumeError::State { id: found.id, state, reason })
-            }
+            _ => Err(unusable(&found)),
         }
     }
 
@@ -64,14 +62,25 @@ impl Volumes {
         match look(staging).await? {
             Some(there) if there.shows == device.number && !there.is_device => {}
             Some(there) => return Err(taken(&found.id, staging, &there)),
-            None => {
-                let always = options(fs, capability);
-                let mounted = mount::mount_fs(device, staging, fs, &always, &capability.options).await;
-                mounted.map_err(|e| VolumeError::host(format!("{} cannot be mounted", found.id), e))?;
-                tracing::info!(path = %staging, "mounted");
-            }
+            None => self.mount_at(found, fs, device, staging, capability).await?,
         }
+        self.living(found, fs, device, Place { staging, target: None, capability }).await?;
         self.grow_mounted(found, fs, device).await.map(drop)
+    }
+
+    pub(super) async fn mount_at(
+        &self,
+        found: &Found,
+        fs: FsType,
+        device: &BlockDevice,
+        staging: &TargetPath,
+        capability: &VolumeCapability,
+    ) -> Result<(), VolumeError> {
+        let always = options(fs, capability);
+        let mounted = mount::mount_fs(device, staging, fs, &always, &capability.options).await;
+        mounted.map_err(|error| unmountable(found, fs, error))?;
+        tracing::info!(path = %staging, "mounted");
+        Ok(())
     }
 
     /// Grows the file system to the device, where it is mounted for writing. `false` where it is not
@@ -103,18 +112,36 @@ impl Volumes {
     }
 
     /// Unmounts whatever of the volume is mounted at the path. It asks the kernel alone, so that a node
-    /// can be drained while LVM does not answer.
+    /// can be drained while LVM does not answer; only a suspended volume must be resumed by LVM first.
     pub(super) async fn unmount(&self, id: &VolumeId, path: &TargetPath) -> Result<(), VolumeError> {
         let Some(there) = look(path).await? else { return Ok(()) };
         // A bound node whose device is gone, or has become another's, was bound here for this volume.
-        if !there.is_device && !self.is_volume(there.shows, id).await? {
-            return Err(taken(id, path, &there));
+        if !there.is_device {
+            if !self.is_volume(there.shows, id).await? {
+                return Err(taken(id, path, &there));
+            }
+            self.resume(id, there.shows).await?;
         }
         let unmounted = mount::unmount(path, there.shows).await;
         unmounted.map_err(|error| VolumeError::host(format!("{id} cannot be unmounted"), error))?;
         tracing::info!(%path, "unmounted");
         Ok(())
     }
+}
+
+/// A volume in a state in which nothing can be done with it.
+pub(super) fn unusable(found: &Found) -> VolumeError {
+    let reason = "it holds nothing yet that could be used".to_owned();
+    VolumeError::State { id: found.id.clone(), state: found.tags.state, reason }
+}
+
+/// The kernel says why in its log only. Nothing is repaired without a person, and nothing made anew.
+fn unmountable(found: &Found, fs: FsType, error: MountError) -> VolumeError {
+    let what = format!(
+        "volume {} cannot be mounted and is left as it is; the kernel's log on this node tells why, and a damaged {fs} must be repaired by hand",
+        found.id
+    );
+    VolumeError::host(what, error)
 }
 
 /// What is mounted at the path.
