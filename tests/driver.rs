@@ -1,10 +1,14 @@
 //! The driver as a process of its own, for tests in a guest: started, spoken to over its socket, killed.
 
 mod client;
+mod log;
 mod lvm;
+mod volume;
 
-pub(crate) use client::{Client, Mode};
-pub(crate) use lvm::{command, make_group, report};
+pub(crate) use client::{Client, Mode, refused};
+pub(crate) use log::Log;
+pub(crate) use lvm::{command, make_group, report, sh};
+pub(crate) use volume::{SIZE, Volume};
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -26,6 +30,7 @@ const SOCKET: &str = "/run/quarry/csi.sock";
 pub(crate) struct Driver {
     child: Child,
     socket: PathBuf,
+    log: Log,
 }
 
 impl Driver {
@@ -44,13 +49,15 @@ impl Driver {
     /// Starts whatever `command` makes a driver, and waits until it answers.
     pub(crate) async fn launch(mut command: Command) -> Self {
         let socket = PathBuf::from(SOCKET);
-        let child = command
+        let mut child = command
             .env("CSI_ENDPOINT", format!("unix://{SOCKET}"))
             .env("QUARRY_LOG", "debug")
             .stdin(Stdio::null())
+            .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut driver = Self { child, socket };
+        let log = Log::of(child.stderr.take().unwrap());
+        let mut driver = Self { child, socket, log };
         driver.answers().await;
         driver
     }
@@ -73,6 +80,11 @@ impl Driver {
     /// The path of its socket.
     pub(crate) fn socket(&self) -> &Path {
         &self.socket
+    }
+
+    /// What it has logged.
+    pub(crate) const fn log(&self) -> &Log {
+        &self.log
     }
 
     pub(crate) fn pid(&self) -> u32 {

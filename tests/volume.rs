@@ -2,4 +2,11 @@
 
 mod capacity;
 mod create;
+mod dead;
+mod drain;
+mod format;
+mod gpt;
 mod lifecycle;
+mod publish;
+mod stage;
+mod support;

@@ -1,5 +1,6 @@
 use std::collections::HashMap;
 use std::path::Path;
+use std::time::Duration;
 
 use csi::controller_client::ControllerClient;
 use csi::identity_client::IdentityClient;
@@ -7,8 +8,8 @@ use csi::node_client::NodeClient;
 use csi::volume_capability::access_mode::Mode as AccessMode;
 use csi::volume_capability::{self, AccessType};
 use quarry::proto::csi::v1 as csi;
-use tonic::Status;
 use tonic::transport::{Channel, Endpoint};
+use tonic::{Code, Request, Status};
 
 /// How a volume is to be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,9 +43,14 @@ impl Mode {
 pub(crate) struct Client {
     pub(crate) controller: ControllerClient<Channel>,
     pub(crate) node: NodeClient<Channel>,
+    pub(crate) identity: IdentityClient<Channel>,
+    deadline: Duration,
 }
 
-type Answer<T> = Result<T, Status>;
+/// How long a call may take. Nothing in these tests does, unless it hangs.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+pub(crate) type Answer<T> = Result<T, Status>;
 
 fn range(size: u64) -> csi::CapacityRange {
     csi::CapacityRange { required_bytes: size.try_into().unwrap(), limit_bytes: 0 }
@@ -57,7 +63,23 @@ impl Client {
         let channel = endpoint.connect().await.ok()?;
         let probe = IdentityClient::new(channel.clone()).probe(csi::ProbeRequest {}).await;
         probe.ok()?.into_inner().ready.filter(|ready| *ready)?;
-        Some(Self { controller: ControllerClient::new(channel.clone()), node: NodeClient::new(channel) })
+        Some(Self {
+            controller: ControllerClient::new(channel.clone()),
+            node: NodeClient::new(channel.clone()),
+            identity: IdentityClient::new(channel),
+            deadline: DEADLINE,
+        })
+    }
+
+    /// The same client, with another deadline for its calls.
+    pub(crate) fn within(&self, deadline: Duration) -> Self {
+        Self { deadline, ..self.clone() }
+    }
+
+    fn request<T>(&self, message: T) -> Request<T> {
+        let mut request = Request::new(message);
+        request.set_timeout(self.deadline);
+        request
     }
 
     pub(crate) async fn create(&mut self, name: &str, size: u64, mode: Mode) -> Answer<csi::Volume> {
@@ -71,11 +93,23 @@ impl Client {
     }
 
     pub(crate) async fn create_with(&mut self, request: csi::CreateVolumeRequest) -> Answer<csi::Volume> {
+        let request = self.request(request);
         Ok(self.controller.create_volume(request).await?.into_inner().volume.unwrap())
+    }
+
+    pub(crate) async fn stats(&mut self, id: &str, path: &Path) -> Answer<csi::NodeGetVolumeStatsResponse> {
+        let request = csi::NodeGetVolumeStatsRequest {
+            volume_id: id.into(),
+            volume_path: path.to_str().unwrap().into(),
+            ..Default::default()
+        };
+        let request = self.request(request);
+        Ok(self.node.node_get_volume_stats(request).await?.into_inner())
     }
 
     pub(crate) async fn delete(&mut self, id: &str) -> Answer<()> {
         let request = csi::DeleteVolumeRequest { volume_id: id.into(), ..Default::default() };
+        let request = self.request(request);
         self.controller.delete_volume(request).await.map(drop)
     }
 
@@ -87,6 +121,7 @@ impl Client {
             volume_capability: Some(mode.capability()),
             ..Default::default()
         };
+        let request = self.request(request);
         let answer = self.controller.controller_expand_volume(request).await?.into_inner();
         assert!(!answer.node_expansion_required, "the driver does all of an expansion itself");
         Ok(answer.capacity_bytes.try_into().unwrap())
@@ -94,7 +129,8 @@ impl Client {
 
     /// What is available, and the largest volume that could be made.
     pub(crate) async fn capacity(&mut self) -> Answer<(u64, u64)> {
-        let answer = self.controller.get_capacity(csi::GetCapacityRequest::default()).await?.into_inner();
+        let request = self.request(csi::GetCapacityRequest::default());
+        let answer = self.controller.get_capacity(request).await?.into_inner();
         Ok((
             answer.available_capacity.try_into().unwrap(),
             answer.maximum_volume_size.unwrap().try_into().unwrap(),
@@ -102,18 +138,29 @@ impl Client {
     }
 
     pub(crate) async fn stage(&mut self, id: &str, staging: &Path, mode: Mode) -> Answer<()> {
+        self.stage_as(id, staging, mode.capability()).await
+    }
+
+    pub(crate) async fn stage_as(
+        &mut self,
+        id: &str,
+        staging: &Path,
+        capability: csi::VolumeCapability,
+    ) -> Answer<()> {
         let request = csi::NodeStageVolumeRequest {
             volume_id: id.into(),
             staging_target_path: staging.to_str().unwrap().into(),
-            volume_capability: Some(mode.capability()),
+            volume_capability: Some(capability),
             ..Default::default()
         };
+        let request = self.request(request);
         self.node.node_stage_volume(request).await.map(drop)
     }
 
     pub(crate) async fn unstage(&mut self, id: &str, staging: &Path) -> Answer<()> {
         let staging = staging.to_str().unwrap().into();
         let request = csi::NodeUnstageVolumeRequest { volume_id: id.into(), staging_target_path: staging };
+        let request = self.request(request);
         self.node.node_unstage_volume(request).await.map(drop)
     }
 
@@ -136,12 +183,22 @@ impl Client {
     }
 
     pub(crate) async fn publish_with(&mut self, request: csi::NodePublishVolumeRequest) -> Answer<()> {
+        let request = self.request(request);
         self.node.node_publish_volume(request).await.map(drop)
     }
 
     pub(crate) async fn unpublish(&mut self, id: &str, target: &Path) -> Answer<()> {
         let target = target.to_str().unwrap().into();
         let request = csi::NodeUnpublishVolumeRequest { volume_id: id.into(), target_path: target };
+        let request = self.request(request);
         self.node.node_unpublish_volume(request).await.map(drop)
     }
+}
+
+/// Demands that a call was refused with that code, and that the message tells the reason.
+#[track_caller]
+pub(crate) fn refused<T: std::fmt::Debug>(answer: Answer<T>, code: Code, reason: &str) {
+    let status = answer.expect_err(reason);
+    assert_eq!(status.code(), code, "{}", status.message());
+    assert!(status.message().contains(reason), "{:?} is not in {:?}", reason, status.message());
 }

@@ -9,6 +9,11 @@ pub(crate) fn command(program: &str, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
+/// Runs a line of shell, which must succeed, and gives what it printed.
+pub(crate) fn sh(line: &str) -> String {
+    command("/bin/bash", &["-e", "-o", "pipefail", "-c", line])
+}
+
 /// Makes a volume group of these disks.
 pub(crate) fn make_group(name: &str, disks: &[PathBuf]) {
     let disks: Vec<&str> = disks.iter().map(|disk| disk.to_str().unwrap()).collect();

@@ -1,0 +1,165 @@
+use std::path::{Path, PathBuf};
+
+use quarry::proto::csi::v1 as csi;
+use quarry::types::{CsiName, DmName, LvName};
+
+use super::client::Answer;
+use super::{Client, MIB, Mode, VG, command, folder, report, until};
+
+/// A volume in [`VG`] as a kubelet has it: with a place where it is staged and one where it is published.
+#[derive(Clone)]
+pub(crate) struct Volume {
+    client: Client,
+    lv: LvName,
+    pub(crate) id: String,
+    pub(crate) mode: Mode,
+    pub(crate) staging: PathBuf,
+    pub(crate) target: PathBuf,
+}
+
+/// The size of a volume whose size does not matter: small, since it is read from end to end.
+pub(crate) const SIZE: u64 = 16 * MIB;
+
+impl Volume {
+    /// Makes a volume.
+    pub(crate) async fn create(client: &Client, name: &str, mode: Mode) -> Self {
+        client.clone().create(name, SIZE, mode).await.unwrap();
+        Self::existing(client, name, mode)
+    }
+
+    /// A volume that was made before.
+    pub(crate) fn existing(client: &Client, name: &str, mode: Mode) -> Self {
+        let vg = report("vgs", "vg_uuid", VG).remove(0);
+        let lv = LvName::for_volume(&name.parse::<CsiName>().unwrap());
+        Self {
+            client: client.clone(),
+            id: format!("{vg}/{lv}"),
+            lv,
+            mode,
+            staging: folder(&format!("{name}-staging")),
+            target: Path::new("/var/lib/kubelet").join(format!("{name}-target")),
+        }
+    }
+
+    /// The same volume, asked of another driver.
+    pub(crate) fn with(&self, client: &Client) -> Self {
+        Self { client: client.clone(), ..self.clone() }
+    }
+
+    /// Makes a volume, stages and publishes it.
+    pub(crate) async fn in_use(client: &Client, name: &str, mode: Mode) -> Self {
+        let volume = Self::create(client, name, mode).await;
+        volume.start().await;
+        volume
+    }
+
+    pub(crate) async fn stage(&self) -> Answer<()> {
+        self.client.clone().stage(&self.id, &self.staging, self.mode).await
+    }
+
+    pub(crate) async fn publish(&self) -> Answer<()> {
+        self.publish_at(&self.target).await
+    }
+
+    pub(crate) async fn publish_at(&self, target: &Path) -> Answer<()> {
+        self.client.clone().publish(&self.id, &self.staging, target, self.mode).await
+    }
+
+    /// Publishes with some fields of the request as `change` leaves them.
+    pub(crate) async fn publish_as(
+        &self,
+        target: &Path,
+        change: impl FnOnce(&mut csi::NodePublishVolumeRequest),
+    ) -> Answer<()> {
+        let mut request = csi::NodePublishVolumeRequest {
+            volume_id: self.id.clone(),
+            staging_target_path: self.staging.to_str().unwrap().into(),
+            target_path: target.to_str().unwrap().into(),
+            volume_capability: Some(self.mode.capability()),
+            ..Default::default()
+        };
+        change(&mut request);
+        self.client.clone().publish_with(request).await
+    }
+
+    pub(crate) async fn unpublish(&self) -> Answer<()> {
+        self.client.clone().unpublish(&self.id, &self.target).await
+    }
+
+    pub(crate) async fn unstage(&self) -> Answer<()> {
+        self.client.clone().unstage(&self.id, &self.staging).await
+    }
+
+    pub(crate) async fn stats(&self) -> Answer<csi::NodeGetVolumeStatsResponse> {
+        self.client.clone().stats(&self.id, &self.target).await
+    }
+
+    pub(crate) async fn expand(&self, size: u64) -> Answer<u64> {
+        self.client.clone().expand(&self.id, size, self.mode).await
+    }
+
+    pub(crate) async fn delete(&self) -> Answer<()> {
+        self.client.clone().delete(&self.id).await
+    }
+
+    /// Stages and publishes.
+    pub(crate) async fn start(&self) {
+        self.stage().await.unwrap();
+        self.publish().await.unwrap();
+    }
+
+    /// Unpublishes and unstages.
+    pub(crate) async fn end(&self) {
+        self.unpublish().await.unwrap();
+        self.unstage().await.unwrap();
+    }
+
+    /// The LV as LVM's commands take it.
+    pub(crate) fn lv(&self) -> String {
+        format!("{VG}/{}", self.lv)
+    }
+
+    /// A path that LVM makes for it.
+    pub(crate) fn device(&self) -> PathBuf {
+        Path::new("/dev").join(self.lv())
+    }
+
+    /// Its name in device mapper.
+    pub(crate) fn dm_name(&self) -> String {
+        DmName::of(&VG.parse().unwrap(), &self.lv).as_str().to_owned()
+    }
+
+    /// Both paths that LVM makes for it.
+    pub(crate) fn nodes(&self) -> [PathBuf; 2] {
+        [self.device(), Path::new("/dev/mapper").join(self.dm_name())]
+    }
+
+    /// The letter of its state.
+    pub(crate) fn state(&self) -> String {
+        let tags = report("lvs", "lv_tags", &self.lv()).remove(0);
+        tags.split(',').find_map(|tag| tag.strip_prefix("q.s=")).unwrap().to_owned()
+    }
+
+    /// Waits until its preparation is over.
+    pub(crate) async fn prepared(&self) {
+        until("the volume is prepared", async || self.state() == "f").await;
+    }
+
+    /// Exchanges one tag for another behind the driver's back; an empty one for none.
+    pub(crate) fn retag(&self, from: &str, to: &str) {
+        let mut arguments = vec!["-q".to_owned(), self.lv()];
+        arguments.extend((!from.is_empty()).then(|| format!("--deltag={from}")));
+        arguments.extend((!to.is_empty()).then(|| format!("--addtag={to}")));
+        command("lvchange", &arguments.iter().map(String::as_str).collect::<Vec<_>>());
+    }
+
+    /// A sum over all that is on it.
+    pub(crate) fn content(&self) -> String {
+        let sum = command("sha256sum", &[self.device().to_str().unwrap()]);
+        sum.split(' ').next().unwrap().to_owned()
+    }
+
+    pub(crate) fn is_active(&self) -> bool {
+        report("lvs", "lv_active", &self.lv()) == ["active"]
+    }
+}

@@ -1,0 +1,117 @@
+//! File systems that are mounted and do not work: ours are mounted anew, those of others not touched.
+
+use std::fs::File;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use tonic::Code;
+
+use super::support::{read, with_driver};
+use crate::driver::{Mode, Volume, folder, mounts_at, refused, sh};
+
+/// Shuts a file system down: it stays mounted, and takes nothing any more.
+fn shut_down(volume: &Volume) {
+    sh(&format!("xfs_io -x -c shutdown {}", volume.staging.display()));
+}
+
+fn works(volume: &Volume) {
+    assert_eq!(read(&volume.target.join("marker")), "kept");
+    std::fs::write(volume.target.join("new"), "written").unwrap();
+    assert_eq!((mounts_at(&volume.staging), mounts_at(&volume.target)), (1, 1));
+}
+
+#[test]
+fn a_dead_file_system_that_nobody_uses_is_mounted_anew() {
+    with_driver(async |_driver, client| {
+        let volume = Volume::in_use(&client, "pvc-a", Mode::Ext4).await;
+        std::fs::write(volume.target.join("marker"), "kept").unwrap();
+        sh("sync");
+        for repeat in ["publish", "stage and publish", "stage after its pod has gone"] {
+            shut_down(&volume);
+            assert!(std::fs::write(volume.target.join("new"), "x").is_err(), "{repeat}");
+            match repeat {
+                "publish" => volume.publish().await.unwrap(),
+                "stage and publish" => {
+                    refused(volume.stage().await, Code::Internal, volume.target.to_str().unwrap());
+                    volume.publish().await.unwrap();
+                }
+                _ => {
+                    volume.unpublish().await.unwrap();
+                    volume.start().await;
+                }
+            }
+            works(&volume);
+        }
+    });
+}
+
+#[test]
+fn a_dead_file_system_that_is_used_is_an_error_until_it_is_free() {
+    with_driver(async |driver, client| {
+        let volume = Volume::in_use(&client, "pvc-a", Mode::Ext4).await;
+        std::fs::write(volume.target.join("marker"), "kept").unwrap();
+        let second = Path::new("/var/lib/kubelet/pod-2");
+        volume.publish_at(second).await.unwrap();
+        let open = File::open(volume.target.join("marker")).unwrap();
+        shut_down(&volume);
+        refused(volume.stage().await, Code::Internal, "does not work");
+        refused(volume.publish().await, Code::Internal, second.to_str().unwrap());
+        refused(volume.publish_at(second).await, Code::Internal, volume.target.to_str().unwrap());
+        client.clone().unpublish(&volume.id, second).await.unwrap();
+        refused(volume.publish().await, Code::Internal, "once nobody uses it any more");
+        assert!(driver.log().has(&["a mounted file system is dead", &volume.id]));
+        drop(open);
+        volume.publish().await.unwrap();
+        assert!(mounts_at(&volume.target) == 1);
+    });
+}
+
+#[test]
+fn an_error_in_the_journal_is_seen_too() {
+    with_driver(async |_driver, client| {
+        let volume = Volume::in_use(&client, "pvc-a", Mode::Ext4).await;
+        std::fs::write(volume.target.join("marker"), "kept").unwrap();
+        sh("sync");
+        let name = sh(&format!(
+            "basename $(realpath /sys/dev/block/$(stat -Lc %Hr:%Lr {}))",
+            volume.device().display()
+        ));
+        std::fs::write(format!("/sys/fs/ext4/{}/trigger_fs_error", name.trim()), "made by a test").unwrap();
+        assert!(std::fs::write(volume.target.join("new"), "x").is_err());
+        volume.publish().await.unwrap();
+        works(&volume);
+    });
+}
+
+/// A file system whose server never answers: whoever looks into it waits until this is dropped.
+fn unresponsive(path: &Path) -> File {
+    sh("modprobe fuse");
+    let server = File::options().read(true).write(true).open("/dev/fuse").unwrap();
+    let options =
+        format!("fd={},rootmode=40000,user_id=0,group_id=0", std::os::fd::AsRawFd::as_raw_fd(&server));
+    let flags = nix::mount::MsFlags::empty();
+    nix::mount::mount(Some("dead"), path, Some("fuse"), flags, Some(options.as_str())).unwrap();
+    server
+}
+
+#[test]
+fn a_dead_mount_of_somebody_else_is_never_touched() {
+    with_driver(async |_driver, client| {
+        let place = folder("pods").join("of-somebody-else");
+        std::fs::create_dir(&place).unwrap();
+        let server = unresponsive(&place);
+        let begun = Instant::now();
+        for (name, mode) in [("pvc-fs", Mode::Ext4), ("pvc-raw", Mode::Block)] {
+            let volume = Volume::in_use(&client, name, mode).await;
+            volume.start().await;
+            volume.stats().await.unwrap();
+            volume.expand(64 << 20).await.unwrap();
+            volume.end().await;
+            volume.delete().await.unwrap();
+        }
+        // One look into it would have waited for ever.
+        assert!(begun.elapsed() < Duration::from_secs(50));
+        assert_eq!(mounts_at(&place), 1);
+        drop(server);
+    });
+}

@@ -1,0 +1,234 @@
+//! A volume is formatted once, while it is new, and never after that.
+
+use tonic::Code;
+
+use super::gpt;
+use super::support::{hours_go_by, read, with_driver};
+use crate::driver::{Client, Driver, Mode, SIZE, VG, Volume, command, refused, report, sh};
+
+/// Makes the start of a file system unreadable, the way a disk or a killed check does, and keeps it.
+fn lose_superblock(volume: &Volume) {
+    let device = volume.device().display().to_string();
+    sh(&format!(
+        "dd if={device} of=/superblock bs=4096 count=1 status=none; dd if=/dev/zero of={device} bs=4096 count=1 conv=fsync status=none"
+    ));
+}
+
+fn bring_back_superblock(volume: &Volume) {
+    sh(&format!("dd if=/superblock of={} conv=fsync status=none", volume.device().display()));
+}
+
+/// Damages a file system behind its superblock: its UUID is still found, and a check finds it broken.
+fn damage(volume: &Volume) {
+    let device = volume.device();
+    sh(&format!("dd if=/dev/zero of={} bs=4096 seek=1 count=1500 conv=fsync status=none", device.display()));
+}
+
+/// A volume that was used and holds a file, unpublished and unstaged again.
+async fn with_a_file(client: &Client, name: &str) -> Volume {
+    let volume = Volume::in_use(client, name, Mode::Ext4).await;
+    std::fs::write(volume.target.join("marker"), "precious").unwrap();
+    volume.end().await;
+    volume
+}
+
+async fn holds_its_file(volume: &Volume) {
+    volume.start().await;
+    assert_eq!(read(&volume.target.join("marker")), "precious");
+    volume.end().await;
+}
+
+#[test]
+fn a_volume_that_is_not_blank_is_never_formatted_whatever_is_on_it() {
+    with_driver(async |_driver, client| {
+        let used = with_a_file(&client, "pvc-used").await;
+        let fresh = Volume::create(&client, "pvc-fresh", Mode::Ext4).await;
+        fresh.prepared().await;
+        for volume in [&used, &fresh] {
+            lose_superblock(volume);
+            let before = volume.content();
+            for _ in 0..2 {
+                refused(volume.stage().await, Code::Internal, "must be repaired by hand");
+            }
+            assert_eq!(volume.content(), before);
+            bring_back_superblock(volume);
+        }
+        holds_its_file(&used).await;
+    });
+}
+
+#[test]
+fn what_a_user_put_on_a_raw_block_volume_stays() {
+    with_driver(async |_driver, client| {
+        let raw = Volume::in_use(&client, "pvc-raw", Mode::Block).await;
+        gpt::write(&raw.device());
+        assert!(sh(&format!("blkid -p {}", raw.device().display())).contains("PTTYPE=\"gpt\""));
+        let before = raw.content();
+        raw.end().await;
+        raw.start().await;
+        raw.end().await;
+        let mut as_file_system = raw.clone();
+        as_file_system.mode = Mode::Ext4;
+        refused(as_file_system.stage().await, Code::FailedPrecondition, "is a raw block volume");
+        assert_eq!(raw.content(), before);
+    });
+}
+
+#[test]
+fn a_volume_whose_tags_make_no_sense_is_left_alone() {
+    with_driver(async |_driver, client| {
+        for (name, from, to, reason) in [
+            ("pvc-no-state", "q.s=u", "", "its tag q.s is missing"),
+            ("pvc-no-version", "q.v=1", "", "its tag q.v is missing"),
+            ("pvc-newer", "q.v=1", "q.v=2", "a newer release of Quarry"),
+            ("pvc-odd-state", "q.s=u", "q.s=z", "makes no sense"),
+            ("pvc-odd-mode", "q.m=ext4", "q.m=fat", "makes no sense"),
+        ] {
+            let volume = with_a_file(&client, name).await;
+            volume.retag(from, to);
+            let before = volume.content();
+            command("lvchange", &["-an", &volume.lv()]);
+            refused(volume.stage().await, Code::FailedPrecondition, reason);
+            refused(volume.publish().await, Code::FailedPrecondition, reason);
+            refused(volume.expand(64 << 20).await, Code::FailedPrecondition, reason);
+            refused(volume.delete().await, Code::FailedPrecondition, reason);
+            let again = client.clone().create(name, SIZE, Mode::Ext4).await;
+            refused(again, Code::AlreadyExists, reason);
+            assert!(!volume.is_active(), "{name}");
+            command("lvchange", &["-ay", &volume.lv()]);
+            assert_eq!(volume.content(), before, "{name}");
+            volume.retag(to, from);
+            holds_its_file(&volume).await;
+            volume.delete().await.unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_state_that_a_later_release_brings_is_refused() {
+    with_driver(async |_driver, client| {
+        let volume = with_a_file(&client, "pvc-a").await;
+        for (letter, word) in [("c", "copying"), ("x", "condemned")] {
+            volume.retag("q.s=u", &format!("q.s={letter}"));
+            let before = volume.content();
+            refused(volume.stage().await, Code::FailedPrecondition, word);
+            refused(volume.publish().await, Code::FailedPrecondition, word);
+            refused(volume.expand(64 << 20).await, Code::FailedPrecondition, word);
+            refused(volume.delete().await, Code::FailedPrecondition, word);
+            assert_eq!(volume.content(), before);
+            volume.retag(&format!("q.s={letter}"), "q.s=u");
+        }
+        holds_its_file(&volume).await;
+    });
+}
+
+#[test]
+fn an_old_backup_that_says_blank_does_not_cost_the_data() {
+    with_driver(async |driver, client| {
+        let volume = with_a_file(&client, "pvc-a").await;
+        driver.stop();
+        // A backup from before the volume was prepared, restored over one that is full of data.
+        volume.retag("q.s=u", "q.s=b");
+        command("vgcfgbackup", &["-f", "/old.vg", VG]);
+        volume.retag("q.s=b", "q.s=u");
+        command("vgcfgrestore", &["-y", "-f", "/old.vg", VG]);
+        assert_eq!(volume.state(), "b");
+
+        let driver = Driver::start().await;
+        let client = driver.client().await;
+        let volume = volume.with(&client);
+        holds_its_file(&volume).await;
+        assert_eq!(volume.state(), "u");
+
+        // Whatever the age of the volume.
+        volume.retag("q.s=u", "q.s=b");
+        hours_go_by(30);
+        holds_its_file(&volume).await;
+        assert_eq!(volume.state(), "u");
+    });
+}
+
+#[test]
+fn half_a_file_system_of_ours_is_made_again_while_the_volume_is_new() {
+    with_driver(async |_driver, client| {
+        let volume = Volume::create(&client, "pvc-a", Mode::Ext4).await;
+        volume.prepared().await;
+        damage(&volume);
+        volume.retag("q.s=f", "q.s=b");
+        volume.start().await;
+        volume.end().await;
+        sh(&format!("e2fsck -fn {}", volume.device().display()));
+    });
+}
+
+#[test]
+fn after_an_hour_a_blank_volume_with_something_on_it_is_left_to_a_person() {
+    with_driver(async |driver, client| {
+        let volume = Volume::create(&client, "pvc-a", Mode::Ext4).await;
+        volume.prepared().await;
+        damage(&volume);
+        volume.retag("q.s=f", "q.s=b");
+        let before = volume.content();
+        hours_go_by(2);
+        refused(volume.stage().await, Code::FailedPrecondition, "delete the claim");
+        driver.stop();
+
+        let driver = Driver::start().await;
+        let client = driver.client().await;
+        let volume = volume.with(&client);
+        refused(volume.stage().await, Code::FailedPrecondition, "delete the claim");
+        assert_eq!((volume.content(), volume.state().as_str()), (before, "b"));
+        volume.delete().await.unwrap();
+    });
+}
+
+/// Makes three volumes look as if their preparation had never come to its end: one that holds nothing,
+/// one with bytes that nobody knows, and one with half a file system. The last two might be data.
+async fn never_prepared(client: &Client) -> [Volume; 3] {
+    let volumes = [
+        Volume::create(client, "pvc-empty", Mode::Ext4).await,
+        Volume::create(client, "pvc-raw", Mode::Block).await,
+        Volume::create(client, "pvc-broken", Mode::Ext4).await,
+    ];
+    for volume in &volumes {
+        volume.prepared().await;
+        volume.retag("q.s=f", "q.s=b");
+    }
+    let [empty, raw, broken] = &volumes;
+    for (volume, source) in [(empty, "zero"), (raw, "urandom")] {
+        let device = volume.device();
+        sh(&format!("dd if=/dev/{source} of={} bs=1M count=16 conv=fsync status=none", device.display()));
+    }
+    damage(broken);
+    volumes
+}
+
+#[test]
+fn after_a_day_a_blank_volume_is_never_written_to_and_its_claim_can_be_deleted() {
+    with_driver(async |driver, client| {
+        let old = never_prepared(&client).await;
+        driver.stop();
+        let before = old.each_ref().map(Volume::content);
+        old.iter().for_each(|volume| drop(command("lvchange", &["-an", &volume.lv()])));
+        hours_go_by(25);
+
+        let driver = Driver::start().await;
+        let young = Volume::create(&driver.client().await, "pvc-young", Mode::Ext4).await;
+        young.prepared().await;
+        driver.stop();
+        young.retag("q.s=f", "q.s=b");
+        let driver = Driver::start().await;
+        young.prepared().await;
+        assert!(!old.iter().any(Volume::is_active), "only the young one is taken up again");
+
+        let client = driver.client().await;
+        for (volume, before) in old.iter().zip(&before) {
+            let volume = volume.with(&client);
+            refused(volume.stage().await, Code::FailedPrecondition, "delete the claim");
+            refused(volume.expand(64 << 20).await, Code::FailedPrecondition, "delete the claim");
+            assert_eq!((&volume.content(), volume.state().as_str()), (before, "b"));
+            volume.delete().await.unwrap();
+        }
+        assert_eq!(report("lvs", "lv_name", VG).len(), 1);
+    });
+}

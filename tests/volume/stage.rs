@@ -1,0 +1,188 @@
+//! From an LV that exists to a mounted volume, whatever state the node is in.
+
+use std::path::Path;
+
+use tonic::Code;
+
+use super::support::{boot, dm, read, with_driver};
+use crate::driver::{
+    self, Driver, Mode, VG, Volume, command, folder, make_group, mounts_at, refused, report, sh,
+};
+
+const MODES: [(&str, Mode); 2] = [("pvc-fs", Mode::Ext4), ("pvc-raw", Mode::Block)];
+
+/// Leaves something in a published volume that is found again later.
+fn mark(volume: &Volume) {
+    match volume.mode {
+        Mode::Ext4 => std::fs::write(volume.target.join("marker"), &volume.id).unwrap(),
+        Mode::Block => sh_mark(volume, "of"),
+    }
+}
+
+fn sh_mark(volume: &Volume, way: &str) {
+    let target = volume.target.display();
+    std::fs::write("/marker", &volume.id).unwrap();
+    match way {
+        "of" => drop(sh(&format!("dd if=/marker of={target} conv=fsync,sync status=none"))),
+        _ => drop(sh(&format!("cmp -n {} {target} /marker", volume.id.len()))),
+    }
+}
+
+fn is_marked(volume: &Volume) {
+    match volume.mode {
+        Mode::Ext4 => assert_eq!(read(&volume.target.join("marker")), volume.id),
+        Mode::Block => sh_mark(volume, "from"),
+    }
+}
+
+#[test]
+fn an_inactive_volume_is_activated_and_no_other() {
+    with_driver(async |_driver, client| {
+        let other = Volume::create(&client, "pvc-other", Mode::Ext4).await;
+        other.prepared().await;
+        command("lvchange", &["-an", &other.lv()]);
+        for (name, mode) in MODES {
+            let volume = Volume::in_use(&client, name, mode).await;
+            mark(&volume);
+            volume.end().await;
+            command("lvchange", &["-an", &volume.lv()]);
+            refused(volume.publish().await, Code::FailedPrecondition, "stage it first");
+            assert!(!volume.is_active());
+            volume.start().await;
+            is_marked(&volume);
+        }
+        assert!(!other.is_active());
+    });
+}
+
+#[test]
+fn after_a_reboot_volumes_are_staged_and_published_with_what_they_held() {
+    let machine = lab::Machine::new().disk("1G");
+    machine.boot(|| {
+        make_group(VG, &lab::disks());
+        driver::run(async {
+            let driver = Driver::start().await;
+            for (name, mode) in MODES {
+                mark(&Volume::in_use(&driver.client().await, name, mode).await);
+            }
+            sh("sync");
+        });
+    });
+    machine.boot(|| {
+        driver::run(async {
+            let driver = Driver::start().await;
+            for (name, mode) in MODES {
+                let volume = Volume::existing(&driver.client().await, name, mode);
+                assert!(!volume.is_active());
+                volume.start().await;
+                is_marked(&volume);
+            }
+        });
+    });
+}
+
+#[test]
+fn a_suspended_volume_is_resumed_by_every_call() {
+    with_driver(async |_driver, client| {
+        for (name, mode) in MODES {
+            let volume = Volume::create(&client, name, mode).await;
+            volume.prepared().await;
+            let suspend = || dm("suspend", &volume);
+            suspend();
+            volume.stage().await.unwrap();
+            suspend();
+            volume.stage().await.unwrap();
+            suspend();
+            volume.publish().await.unwrap();
+            suspend();
+            volume.publish().await.unwrap();
+            mark(&volume);
+            suspend();
+            volume.stats().await.unwrap();
+            suspend();
+            volume.expand(64 << 20).await.unwrap();
+            is_marked(&volume);
+            suspend();
+            volume.unpublish().await.unwrap();
+            suspend();
+            volume.unstage().await.unwrap();
+            suspend();
+            volume.delete().await.unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_node_that_leads_to_another_volume_is_not_followed() {
+    with_driver(async |_driver, client| {
+        for (name, mode) in MODES {
+            let volume = Volume::in_use(&client, name, mode).await;
+            let other = Volume::in_use(&client, &format!("{name}-other"), mode).await;
+            for volume in [&volume, &other] {
+                mark(volume);
+                volume.end().await;
+            }
+            for (usual, others) in volume.nodes().iter().zip(other.nodes()) {
+                std::fs::remove_file(usual).unwrap();
+                std::os::unix::fs::symlink(others, usual).unwrap();
+            }
+            volume.start().await;
+            is_marked(&volume);
+            volume.end().await;
+            volume.nodes().iter().for_each(|node| std::fs::remove_file(node).unwrap());
+            volume.start().await;
+            is_marked(&volume);
+        }
+    });
+}
+
+#[test]
+fn a_staging_path_that_is_taken_is_refused_and_left_as_it_is() {
+    with_driver(async |_driver, client| {
+        let mut volume = Volume::create(&client, "pvc-a", Mode::Ext4).await;
+        let other = Volume::in_use(&client, "pvc-other", Mode::Ext4).await;
+        std::fs::write(other.target.join("marker"), "other").unwrap();
+
+        volume.staging = other.staging.clone();
+        refused(volume.stage().await, Code::Internal, "is taken by something that is not volume");
+        refused(volume.publish().await, Code::FailedPrecondition, "is not staged");
+        refused(volume.unstage().await, Code::Internal, "is taken by something that is not volume");
+        assert_eq!(read(&other.staging.join("marker")), "other");
+
+        volume.staging = folder("foreign");
+        sh("mount -t tmpfs foreign /var/lib/kubelet/foreign; echo foreign > /var/lib/kubelet/foreign/marker");
+        refused(volume.stage().await, Code::Internal, "is taken by something that is not volume");
+        refused(volume.unstage().await, Code::Internal, "is taken by something that is not volume");
+        assert_eq!(read(&volume.staging.join("marker")), "foreign\n");
+
+        volume.staging = "/var/lib/kubelet/absent".into();
+        refused(volume.stage().await, Code::Internal, "/var/lib/kubelet/absent");
+        assert_eq!(mounts_at(&other.staging), 1);
+    });
+}
+
+#[test]
+fn a_volume_that_does_not_exist_is_not_made_by_staging() {
+    boot(async || {
+        let driver = Driver::start().await;
+        let volume = Volume::existing(&driver.client().await, "pvc-a", Mode::Ext4);
+        refused(volume.stage().await, Code::NotFound, "does not exist");
+        refused(volume.publish().await, Code::NotFound, "does not exist");
+        assert_eq!(report("lvs", "lv_name", VG), Vec::<String>::new());
+        let unknown = "Zvlifi-Ep3t-e0Ng-U42h-o0ye-KHu1-nl7Ns4/pvc-1";
+        let mut client = driver.client().await;
+        refused(
+            client.stage(unknown, Path::new("/var/lib"), Mode::Ext4).await,
+            Code::Unavailable,
+            "not on this machine",
+        );
+        for bad in ["../x", "vg/../../etc", "-y", "vg/lv;rm", &"x".repeat(4096)] {
+            refused(
+                client.stage(bad, Path::new("/var/lib"), Mode::Ext4).await,
+                Code::NotFound,
+                "does not exist",
+            );
+            client.delete(bad).await.unwrap();
+        }
+    });
+}
