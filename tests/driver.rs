@@ -12,6 +12,7 @@ pub(crate) use volume::{SIZE, Volume};
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// The group that tests work in.
@@ -31,6 +32,7 @@ pub(crate) struct Driver {
     child: Child,
     socket: PathBuf,
     log: Log,
+    reader: Option<JoinHandle<()>>,
 }
 
 impl Driver {
@@ -56,8 +58,8 @@ impl Driver {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let log = Log::of(child.stderr.take().unwrap());
-        let mut driver = Self { child, socket, log };
+        let (log, reader) = Log::of(child.stderr.take().unwrap());
+        let mut driver = Self { child, socket, log, reader: Some(reader) };
         driver.answers().await;
         driver
     }
@@ -94,19 +96,26 @@ impl Driver {
     /// Kills it with no warning.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
-        self.child.wait().unwrap();
+        self.ended();
     }
 
     /// Asks it to end, and waits until it has.
     pub(crate) fn stop(mut self) -> std::process::ExitStatus {
         let pid = nix::unistd::Pid::from_raw(self.child.id().try_into().unwrap());
         nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
-        self.child.wait().unwrap()
+        self.ended()
     }
 
     /// Waits until it has ended by itself.
     pub(crate) fn wait(mut self) -> std::process::ExitStatus {
-        self.child.wait().unwrap()
+        self.ended()
+    }
+
+    /// Its end, with its log read to the last line.
+    fn ended(&mut self) -> std::process::ExitStatus {
+        let status = self.child.wait().unwrap();
+        self.reader.take().unwrap().join().unwrap();
+        status
     }
 }
 

@@ -3,7 +3,9 @@
 mod capacity;
 mod create;
 mod dead;
+mod delete;
 mod drain;
+mod expand;
 mod format;
 mod gpt;
 mod lifecycle;

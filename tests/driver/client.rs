@@ -43,7 +43,6 @@ impl Mode {
 pub(crate) struct Client {
     pub(crate) controller: ControllerClient<Channel>,
     pub(crate) node: NodeClient<Channel>,
-    pub(crate) identity: IdentityClient<Channel>,
     deadline: Duration,
 }
 
@@ -65,15 +64,9 @@ impl Client {
         probe.ok()?.into_inner().ready.filter(|ready| *ready)?;
         Some(Self {
             controller: ControllerClient::new(channel.clone()),
-            node: NodeClient::new(channel.clone()),
-            identity: IdentityClient::new(channel),
+            node: NodeClient::new(channel),
             deadline: DEADLINE,
         })
-    }
-
-    /// The same client, with another deadline for its calls.
-    pub(crate) fn within(&self, deadline: Duration) -> Self {
-        Self { deadline, ..self.clone() }
     }
 
     fn request<T>(&self, message: T) -> Request<T> {
@@ -115,15 +108,35 @@ impl Client {
 
     /// The size afterwards.
     pub(crate) async fn expand(&mut self, id: &str, size: u64, mode: Mode) -> Answer<u64> {
-        let request = csi::ControllerExpandVolumeRequest {
+        let answer = self.expand_to(id, range(size), mode).await?;
+        assert!(!answer.node_expansion_required, "the driver does all of an expansion itself");
+        Ok(answer.capacity_bytes.try_into().unwrap())
+    }
+
+    pub(crate) async fn expand_to(
+        &mut self,
+        id: &str,
+        range: csi::CapacityRange,
+        mode: Mode,
+    ) -> Answer<csi::ControllerExpandVolumeResponse> {
+        let request = self.request(csi::ControllerExpandVolumeRequest {
             volume_id: id.into(),
-            capacity_range: Some(range(size)),
+            capacity_range: Some(range),
             volume_capability: Some(mode.capability()),
             ..Default::default()
-        };
-        let request = self.request(request);
-        let answer = self.controller.controller_expand_volume(request).await?.into_inner();
-        assert!(!answer.node_expansion_required, "the driver does all of an expansion itself");
+        });
+        Ok(self.controller.controller_expand_volume(request).await?.into_inner())
+    }
+
+    /// The size afterwards.
+    pub(crate) async fn node_expand(&mut self, id: &str, path: &Path, size: u64) -> Answer<u64> {
+        let request = self.request(csi::NodeExpandVolumeRequest {
+            volume_id: id.into(),
+            volume_path: path.to_str().unwrap().into(),
+            capacity_range: Some(range(size)),
+            ..Default::default()
+        });
+        let answer = self.node.node_expand_volume(request).await?.into_inner();
         Ok(answer.capacity_bytes.try_into().unwrap())
     }
 

@@ -1,0 +1,167 @@
+//! A volume becomes as large as asked: its LV, and the file system on it.
+
+use std::fs::File;
+
+use quarry::proto::csi::v1 as csi;
+use quarry::proto::csi::v1::volume_capability::access_mode::Mode as AccessMode;
+use tonic::Code;
+
+use super::support::with_driver;
+use crate::driver::{MIB, Mode, SIZE, VG, Volume, command, refused, report};
+
+/// The size of the file system that is mounted at a volume's staging path, with what it needs itself.
+fn file_system(volume: &Volume) -> u64 {
+    nix::sys::statvfs::statvfs(&volume.staging).unwrap().blocks() * 4096
+}
+
+/// Whether the file system has about that size.
+fn is_about(volume: &Volume, size: u64) -> bool {
+    let found = file_system(volume);
+    found <= size && found > size / 10 * 7
+}
+
+fn seqno() -> Vec<String> {
+    report("vgs", "vg_seqno", VG)
+}
+
+fn range(required: u64, limit: u64) -> csi::CapacityRange {
+    csi::CapacityRange { required_bytes: required.cast_signed(), limit_bytes: limit.cast_signed() }
+}
+
+#[test]
+fn a_volume_that_is_large_enough_is_left_as_it_is() {
+    with_driver(async |_driver, client| {
+        for (name, mode) in [("pvc-fs", Mode::Ext4), ("pvc-raw", Mode::Block)] {
+            let volume = Volume::in_use(&client, name, mode).await;
+            let before = seqno();
+            for wanted in [SIZE, SIZE / 2, 1] {
+                assert_eq!(volume.expand(wanted).await.unwrap(), SIZE);
+                let node = client.clone().node_expand(&volume.id, &volume.target, wanted).await;
+                assert_eq!(node.unwrap(), SIZE);
+            }
+            assert_eq!(seqno(), before);
+        }
+    });
+}
+
+#[test]
+fn an_lv_that_was_extended_by_hand_gets_its_file_system_grown() {
+    with_driver(async |_driver, client| {
+        let volume = Volume::in_use(&client, "pvc-a", Mode::Ext4).await;
+        command("lvextend", &["-q", "-L", "64M", &volume.lv()]);
+        let before = seqno();
+        assert!(is_about(&volume, SIZE));
+        assert_eq!(volume.expand(32 * MIB).await.unwrap(), 64 * MIB);
+        assert!(is_about(&volume, 64 * MIB));
+        assert_eq!(seqno(), before);
+
+        command("lvextend", &["-q", "-L", "128M", &volume.lv()]);
+        volume.stage().await.unwrap();
+        assert!(is_about(&volume, 128 * MIB), "a repeated stage grows it too");
+    });
+}
+
+#[test]
+fn a_volume_that_is_staged_nowhere_is_grown_by_the_next_stage() {
+    with_driver(async |_driver, client| {
+        let volume = Volume::in_use(&client, "pvc-a", Mode::Ext4).await;
+        volume.end().await;
+        assert_eq!(volume.expand(64 * MIB).await.unwrap(), 64 * MIB);
+        volume.stage().await.unwrap();
+        assert!(is_about(&volume, 64 * MIB));
+        volume.unstage().await.unwrap();
+
+        command("lvchange", &["-an", &volume.lv()]);
+        assert_eq!(volume.expand(128 * MIB).await.unwrap(), 128 * MIB);
+        volume.stage().await.unwrap();
+        assert!(is_about(&volume, 128 * MIB));
+    });
+}
+
+#[test]
+fn a_volume_that_is_staged_for_reading_is_grown_by_the_next_stage_for_writing() {
+    with_driver(async |_driver, client| {
+        let volume = Volume::in_use(&client, "pvc-a", Mode::Ext4).await;
+        volume.end().await;
+        let reader = Mode::Ext4.capability_for(AccessMode::SingleNodeReaderOnly);
+        client.clone().stage_as(&volume.id, &volume.staging, reader.clone()).await.unwrap();
+        let publish = volume.publish_as(&volume.target, |request| request.volume_capability = Some(reader));
+        publish.await.unwrap();
+        assert!(std::fs::write(volume.target.join("file"), "x").is_err());
+        assert_eq!(volume.expand(64 * MIB).await.unwrap(), 64 * MIB);
+        assert!(is_about(&volume, SIZE));
+        volume.end().await;
+        volume.stage().await.unwrap();
+        assert!(is_about(&volume, 64 * MIB));
+    });
+}
+
+#[test]
+fn a_published_volume_grows_wherever_it_can_be_written() {
+    with_driver(async |_driver, client| {
+        let volume = Volume::in_use(&client, "pvc-a", Mode::Ext4).await;
+        let reader = std::path::Path::new("/var/lib/kubelet/reader");
+        volume.publish_as(reader, |request| request.readonly = true).await.unwrap();
+        assert_eq!(volume.expand(64 * MIB).await.unwrap(), 64 * MIB);
+        assert!(is_about(&volume, 64 * MIB));
+        let node = client.clone().node_expand(&volume.id, reader, 128 * MIB).await;
+        assert_eq!(node.unwrap(), 128 * MIB);
+        assert!(is_about(&volume, 128 * MIB));
+    });
+}
+
+#[test]
+fn no_room_is_told_with_both_numbers_and_less_can_be_asked_for() {
+    with_driver(async |_driver, client| {
+        for (name, mode) in [("pvc-fs", Mode::Ext4), ("pvc-raw", Mode::Block)] {
+            let volume = Volume::in_use(&client, name, mode).await;
+            let before = seqno();
+            let free: u64 = report("vgs", "vg_free", VG)[0].parse().unwrap();
+            refused(volume.expand(4 << 30).await, Code::OutOfRange, "from 16 MiB to 4 GiB");
+            refused(volume.expand(4 << 30).await, Code::OutOfRange, &format!("{} MiB are free", free / MIB));
+            assert_eq!(seqno(), before);
+            assert_eq!(volume.expand(64 * MIB).await.unwrap(), 64 * MIB);
+        }
+        command("lvcreate", &["-q", "-y", "-n", "theirs", "-l", "100%FREE", VG]);
+        for (name, mode) in [("pvc-fs", Mode::Ext4), ("pvc-raw", Mode::Block)] {
+            let volume = Volume::existing(&client, name, mode);
+            assert_eq!(volume.expand(64 * MIB).await.unwrap(), 64 * MIB);
+            refused(volume.expand(65 * MIB).await, Code::OutOfRange, "0 bytes are free");
+        }
+    });
+}
+
+#[test]
+fn the_limit_is_judged_on_whole_extents() {
+    with_driver(async |_driver, client| {
+        for (name, mode) in [("pvc-fs", Mode::Ext4), ("pvc-raw", Mode::Block)] {
+            let volume = Volume::in_use(&client, name, mode).await;
+            let mut client = client.clone();
+            let mut expand = async |required, limit| {
+                let answer = client.expand_to(&volume.id, range(required, limit), mode).await?;
+                Ok::<_, tonic::Status>(answer.capacity_bytes.cast_unsigned())
+            };
+            let before = seqno();
+            refused(expand(SIZE + 1, SIZE + 2).await, Code::OutOfRange, "20 MiB");
+            refused(expand(SIZE, SIZE - 1).await, Code::OutOfRange, "16 MiB");
+            assert_eq!(seqno(), before);
+            assert_eq!(expand(SIZE + 1, 20 * MIB).await.unwrap(), 20 * MIB);
+        }
+    });
+}
+
+#[test]
+fn a_volume_that_somebody_else_has_open_is_left_to_the_node() {
+    with_driver(async |_driver, client| {
+        let volume = Volume::in_use(&client, "pvc-a", Mode::Ext4).await;
+        volume.end().await;
+        let open = File::open(volume.device()).unwrap();
+        let answer = client.clone().expand_to(&volume.id, range(64 * MIB, 0), Mode::Ext4).await.unwrap();
+        assert!(answer.node_expansion_required);
+        drop(open);
+        volume.stage().await.unwrap();
+        let node = client.clone().node_expand(&volume.id, &volume.staging, 64 * MIB).await;
+        assert_eq!(node.unwrap(), 64 * MIB);
+        assert!(is_about(&volume, 64 * MIB));
+    });
+}
