@@ -12,26 +12,44 @@
 //! logged, and no type that holds one shows it.
 
 mod accept;
+mod agent;
+mod backoff;
 mod channel;
+mod controllers;
+mod dial;
 mod exec;
+mod feed;
+mod follow;
 mod frame;
 mod greet;
+mod hello;
 mod lobby;
 mod register;
 mod renew;
 mod review;
+mod roots;
+mod serve;
 mod session;
+mod stamp;
 mod tls;
 mod token;
 mod tuning;
 mod version;
+mod watched;
+mod wire;
 
 pub use accept::{Accept, accept};
+pub use agent::Agent;
 pub use channel::Channel;
+pub use controllers::Controllers;
+pub use dial::{Dial, dial};
+pub use feed::StateFeed;
 pub use review::{ReviewError, Reviewed, Reviewer};
+pub use serve::Services;
 pub use session::Session;
+pub use stamp::{Stamp, Stamped};
 pub use tls::{Certificate, Certificates, TlsError};
-pub use token::Token;
+pub use token::{Token, TokenFile};
 pub use tuning::Tuning;
 pub use version::Versions;
 

@@ -11,6 +11,7 @@
 //! only say that it is time to look. Nothing here knows what a volume is for.
 
 mod backend;
+mod changes;
 mod command;
 mod error;
 mod events;

@@ -8,17 +8,21 @@
 //! Nothing here knows what a call does.
 
 mod accept;
+mod calls;
 mod deadline;
 mod detach;
 mod endpoint;
+mod health;
 mod socket;
 mod trace;
 
 #[cfg(test)]
 mod tests;
 
+pub use calls::{Calls, Wrapped};
 pub use detach::{Detach, Detached};
 pub use endpoint::Endpoint;
+pub use health::{Health, HealthError};
 pub use socket::{Socket, SocketError};
 pub use trace::{Report, Reported, Spanned, Spans};
 
@@ -60,24 +64,24 @@ pub enum Drained {
     },
 }
 
-/// Serves `routes` on `socket` until `shutdown` is cancelled. Every handler runs on `tracker`.
+/// Serves `routes` on `socket` until `shutdown` is cancelled, with what `calls` puts around every call.
 ///
 /// At shutdown the socket is closed and removed at once, so that new callers are refused and a
-/// successor can bind it. Then all that runs on `tracker` is waited for, for at most `grace`; the
-/// tracker is closed.
+/// successor can bind it. Then all that runs on the calls' tracker is waited for, for at most `grace`;
+/// the tracker is closed.
 ///
 /// # Errors
 /// The server ended before it was asked to.
 pub async fn serve(
     socket: Socket,
     routes: Routes,
-    tracker: TaskTracker,
+    calls: Calls,
     shutdown: CancellationToken,
     grace: Duration,
 ) -> Result<Drained, ServeError> {
     let server = Server::builder()
-        .layer(Spans::default())
-        .layer(Detach::new(tracker.clone()))
+        .layer(calls.spans())
+        .layer(calls.detach())
         .layer(Report)
         .add_routes(routes)
         .serve_with_incoming_shutdown(Accept::new(socket), shutdown.clone().cancelled_owned());
@@ -87,6 +91,7 @@ pub async fn serve(
         () = shutdown.cancelled() => {}
         result = &mut server => return Err(result.err().map_or(ServeError::Ended, ServeError::from)),
     }
+    let tracker = calls.tracker();
     tracker.close();
     tracing::info!(handlers = tracker.len(), "stopping: no new calls; waiting for those that run");
     let all_done = async {
@@ -95,7 +100,7 @@ pub async fn serve(
                 tracker.wait().await;
                 result.map_err(ServeError::from)
             }
-            () = stays_idle(&tracker) => Ok(()),
+            () = stays_idle(tracker) => Ok(()),
         }
     };
     match timeout(grace, all_done).await {

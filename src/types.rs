@@ -38,7 +38,7 @@ pub use device_number::DeviceNumber;
 pub use dm::{DmName, DmUuid};
 pub use extents::{ExtentSize, Extents, PeRange};
 pub use fs_type::{FsType, FsUuid};
-pub use group_state::GroupState;
+pub use group_state::{GroupState, NodeState};
 pub use layout::Layout;
 pub use lv_name::LvName;
 pub use lvm_uuid::{LvUuid, PvUuid, VgUuid};

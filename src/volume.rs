@@ -18,6 +18,7 @@ mod prepare;
 mod publish;
 mod request;
 mod stage;
+mod state;
 mod usage;
 mod volumes;
 

@@ -17,6 +17,7 @@ mod ending;
 #[path = "engine/suite.rs"]
 mod engine;
 mod layers;
+mod link;
 mod router;
 #[path = "storage/bench.rs"]
 mod storage_bench;

@@ -15,7 +15,7 @@ use crate::lvm::{Backend, Groups, LocalBackend, LocalOptions, Settings, watch};
 use crate::proto::csi::v1::controller_server::ControllerServer;
 use crate::proto::csi::v1::identity_server::IdentityServer;
 use crate::proto::csi::v1::node_server::NodeServer;
-use crate::server::{self, Drained, Socket};
+use crate::server::{self, Calls, Drained, Socket};
 use crate::types::chain;
 use crate::volume::{Parts, Volumes};
 
@@ -79,7 +79,7 @@ pub async fn standalone(
         endpoint = %config.endpoint,
         "serving"
     );
-    let drained = server::serve(socket, routes, calls, shutdown, config.grace_period).await?;
+    let drained = server::serve(socket, routes, Calls::new(calls), shutdown, config.grace_period).await?;
     // A caller who does not close his connection holds on to the services, and they to the groups.
     groups.rest();
     background.close();

@@ -6,17 +6,20 @@ use std::time::{Duration, SystemTime};
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::sleep;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::exec::Exec;
+use super::follow::follow;
 use super::greet::{GreetError, Greeted, Greeter};
 use super::lobby::{Lobby, Place};
 use super::register::Register;
+use super::watched::Watched;
 use super::{Certificates, Channel, Reviewer, Session, TlsError, Tuning, renew};
+use crate::types::NodeState;
 
 /// How long accepting rests after it failed. Out of file descriptors it would fail again at once.
 const REST: Duration = Duration::from_millis(100);
@@ -103,18 +106,26 @@ impl Door {
             Err(error) => return refused(address, &error),
         };
         let expires = greeted.reviewed.expires;
-        let session = match self.turn_round(greeted, address).await {
+        let (states, seen) = watch::channel(None);
+        let session = match self.turn_round(greeted, address, seen).await {
             Ok(session) => session,
             Err(error) => return tracing::info!(%address, %error, "a link ended as it began"),
         };
-        let _closed_at_the_end = session.ended().clone().drop_guard();
+        let gone = session.channel.gone.clone();
+        let _closed_at_the_end = gone.clone().drop_guard();
         tracing::info!(node = %session.node, link = session.id, %address, driver = %session.driver_version, version = session.version, "a node is linked");
         self.links.enter(&session);
         tokio::select! {
-            () = session.ended().cancelled() => {}
+            () = session.ended.cancelled() => {}
             why = self.hand_out(&session, expires) => session.close(&why),
+            why = follow(&session, &states, &self.tuning) => match why {
+                Some(why) => session.close(&why),
+                None => session.ended.cancel(),
+            },
         }
         self.links.leave(&session);
+        // A node that stops ends what runs first. Each call has its deadline, and a dead peer answers no ping.
+        gone.cancelled().await;
         tracing::info!(node = %session.node, link = session.id, %address, "a link has ended");
     }
 
@@ -127,22 +138,27 @@ impl Door {
     }
 
     /// Makes the accepting end of the connection the client of HTTP/2.
-    async fn turn_round(&self, greeted: Greeted, address: SocketAddr) -> hyper::Result<Session> {
-        let ended = CancellationToken::new();
-        let exec = Exec { tracker: self.tracker.clone(), ended: ended.clone() };
+    async fn turn_round(
+        &self,
+        greeted: Greeted,
+        address: SocketAddr,
+        states: watch::Receiver<Option<NodeState>>,
+    ) -> hyper::Result<Session> {
+        let (gone, ended) = (CancellationToken::new(), CancellationToken::new());
+        let exec = Exec { tracker: self.tracker.clone(), gone: gone.clone() };
         let (requests, connection) = http2::Builder::new(exec)
             .timer(TokioTimer::new())
             .keep_alive_interval(self.tuning.ping)
             .keep_alive_timeout(self.tuning.pong)
             .keep_alive_while_idle(true)
-            .handshake(TokioIo::new(greeted.stream))
+            .handshake(TokioIo::new(Watched::new(greeted.stream, gone.clone())))
             .await?;
-        let end = ended.clone();
+        let (end, lost) = (ended.clone().drop_guard(), gone.clone());
         self.tracker.spawn(async move {
-            if let Some(Err(error)) = end.run_until_cancelled(connection).await {
+            if let Some(Err(error)) = lost.run_until_cancelled(connection).await {
                 tracing::info!(%address, %error, "a link failed");
             }
-            end.cancel();
+            drop(end);
         });
         let object: Arc<str> = greeted.reviewed.node.into();
         Ok(Session {
@@ -152,7 +168,9 @@ impl Door {
             address,
             version: greeted.version,
             driver_version: greeted.driver_version.into(),
-            channel: Channel { requests, node: object, ended },
+            channel: Channel { requests, node: object, gone },
+            states,
+            ended,
         })
     }
 }

@@ -24,7 +24,7 @@ use crate::types::CallTimeout;
 pub struct Channel {
     pub(super) requests: SendRequest<Body>,
     pub(super) node: Arc<str>,
-    pub(super) ended: CancellationToken,
+    pub(super) gone: CancellationToken,
 }
 
 impl Channel {
@@ -38,7 +38,7 @@ impl Channel {
         let answer = tokio::select! {
             biased;
             answer = timeout(limit.get(), call) => answer,
-            () = self.ended.cancelled() => return Err(lost(&self.node)),
+            () = self.gone.cancelled() => return Err(lost(&self.node)),
         };
         match answer {
             Ok(Ok(response)) => Ok(self.answered(response)),

@@ -6,7 +6,8 @@ use tokio_util::task::TaskTracker;
 #[derive(Debug, Clone)]
 pub(super) struct Exec {
     pub(super) tracker: TaskTracker,
-    pub(super) ended: CancellationToken,
+    /// Cancelled when the connection is gone, or is to go at once.
+    pub(super) gone: CancellationToken,
 }
 
 impl<F> Executor<F> for Exec
@@ -15,6 +16,6 @@ where
     F::Output: Send + 'static,
 {
     fn execute(&self, work: F) {
-        self.tracker.spawn(self.ended.clone().run_until_cancelled_owned(work));
+        self.tracker.spawn(self.gone.clone().run_until_cancelled_owned(work));
     }
 }

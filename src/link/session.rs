@@ -2,10 +2,11 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::Channel;
-use crate::types::NodeName;
+use crate::types::{NodeName, NodeState};
 
 /// A live link to a node, as the controller has it. Clones are the same link.
 #[derive(Clone)]
@@ -17,6 +18,9 @@ pub struct Session {
     pub(super) version: u32,
     pub(super) driver_version: Arc<str>,
     pub(super) channel: Channel,
+    pub(super) states: watch::Receiver<Option<NodeState>>,
+    /// Cancelled when the link takes no more calls; those that run may go on until it is gone.
+    pub(super) ended: CancellationToken,
 }
 
 impl Session {
@@ -55,17 +59,25 @@ impl Session {
         self.channel.clone()
     }
 
-    /// Cancelled when the link has ended, for whatever reason. To cancel it closes the link.
-    pub const fn ended(&self) -> &CancellationToken {
-        &self.channel.ended
+    /// The node's state: nothing before the first has come, which is a moment after the link was made;
+    /// and the last one when the link has ended.
+    pub fn states(&self) -> watch::Receiver<Option<NodeState>> {
+        self.states.clone()
     }
 
-    /// Ends the link. Calls that run are answered UNAVAILABLE; on the node they run to their end. The
-    /// node will dial again.
+    /// Cancelled when the link takes no more calls, for whatever reason: it is gone, or the node is
+    /// stopping and only ends what runs. Cancelling it does nothing.
+    pub fn ended(&self) -> CancellationToken {
+        self.ended.child_token()
+    }
+
+    /// Ends the link at once. Calls that run are answered UNAVAILABLE; on the node they run to their end.
+    /// The node will dial again.
     pub fn close(&self, why: &str) {
-        if !self.ended().is_cancelled() {
+        if !self.channel.gone.is_cancelled() {
             tracing::info!(node = %self.node, link = self.id, address = %self.address, why, "closing a link");
-            self.ended().cancel();
+            self.ended.cancel();
+            self.channel.gone.cancel();
         }
     }
 }

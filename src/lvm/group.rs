@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, OwnedMutexGuard, watch};
 
+use super::changes::Changes;
 use super::seat::Seat;
 use super::{Backend, GroupError, Health, Sighting, Turn, View, sightings};
 use crate::types::{Bytes, VgName, VgUuid};
@@ -31,6 +32,9 @@ pub struct Group {
     seat: Arc<tokio::sync::Mutex<Seat>>,
     latest: watch::Sender<Option<Arc<View>>>,
     stuck: watch::Sender<bool>,
+    /// Why the group could not be read the last time that somebody tried.
+    unread: Mutex<Option<String>>,
+    changes: Changes,
     pub(super) changed: Notify,
 }
 
@@ -40,6 +44,7 @@ impl Group {
         sighting: Sighting,
         reserve: Bytes,
         patience: Duration,
+        changes: Changes,
     ) -> Arc<Self> {
         Arc::new(Self {
             uuid: sighting.vg.uuid.clone(),
@@ -50,6 +55,8 @@ impl Group {
             seat: Arc::default(),
             latest: watch::Sender::new(None),
             stuck: watch::Sender::new(false),
+            unread: Mutex::default(),
+            changes,
             changed: Notify::new(),
         })
     }
@@ -96,8 +103,10 @@ impl Group {
         let mut sighting = self.sighted();
         if *sighting != seen {
             report(&self.uuid, sighting.as_ref(), seen.as_ref());
+            *sighting = seen;
+            drop(sighting);
+            self.changes.tell();
         }
-        *sighting = seen;
     }
 
     /// Ends what runs LVM's commands, unless one runs. The next command starts it again.
@@ -127,7 +136,32 @@ impl Group {
             (Err(_), Some(view)) if !self.is_stuck() => return self.serving().map(|_| view),
             (Err(_), _) => self.sit().await?,
         };
-        seat.refresh(self).await
+        self.refresh(&mut seat).await
+    }
+
+    /// What the group looked like when it was last read, from memory.
+    ///
+    /// # Errors
+    /// In words: it could not be read the last time, or has not been read yet.
+    pub fn last_view(&self) -> Result<Arc<View>, String> {
+        match self.unread().as_ref() {
+            Some(why) => Err(why.clone()),
+            None => self.latest.borrow().clone().ok_or_else(|| "it has not been read yet".to_owned()),
+        }
+    }
+
+    fn unread(&self) -> MutexGuard<'_, Option<String>> {
+        self.unread.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn refresh(self: &Arc<Self>, seat: &mut Seat) -> Result<Arc<View>, GroupError> {
+        let read = seat.refresh(self).await;
+        let why = read.as_ref().err().map(ToString::to_string);
+        let before = std::mem::replace(&mut *self.unread(), why.clone());
+        if before != why {
+            self.changes.tell();
+        }
+        read
     }
 
     /// Waits for the group's writer turn. It begins with a view that holds.
@@ -136,7 +170,7 @@ impl Group {
     /// The group is gone, stuck, cannot be read, or is in no state for what is intended.
     pub async fn turn(self: &Arc<Self>, intent: Intent) -> Result<Turn, GroupError> {
         let mut seat = self.sit().await?;
-        seat.refresh(self).await?;
+        self.refresh(&mut seat).await?;
         let sighting = self.serving()?;
         if intent == Intent::Change && sighting.health != Health::Healthy {
             return Err(GroupError::Unhealthy { vg: sighting.vg.name, health: sighting.health });
@@ -168,6 +202,7 @@ impl Group {
 
     pub(super) fn publish(&self, view: &Arc<View>) {
         self.latest.send_replace(Some(Arc::clone(view)));
+        self.changes.tell();
     }
 
     fn is_stuck(&self) -> bool {
@@ -187,8 +222,10 @@ impl Group {
         }
         tracing::error!(vg = %self.uuid, what, patience = ?self.patience, "lvm does not answer: the group is stuck");
         self.stuck.send_replace(true);
+        self.changes.tell();
         let done = work.await;
         self.stuck.send_replace(false);
+        self.changes.tell();
         tracing::info!(vg = %self.uuid, what, "lvm answered at last: the group is well again");
         done
     }

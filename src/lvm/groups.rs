@@ -2,9 +2,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::changes::Changes;
 use super::{Backend, Group, GroupError, Sighting, keeper, sightings};
 use crate::types::{Bytes, VgName, VgPattern, VgUuid};
 
@@ -34,6 +36,7 @@ pub struct Groups {
     backend: Arc<dyn Backend>,
     settings: Settings,
     known: Mutex<BTreeMap<VgUuid, Arc<Group>>>,
+    changes: Changes,
     looking: tokio::sync::Mutex<()>,
     tracker: TaskTracker,
     stop: CancellationToken,
@@ -48,11 +51,17 @@ impl Groups {
         stop: CancellationToken,
     ) -> Arc<Self> {
         let (known, looking) = (Mutex::default(), tokio::sync::Mutex::default());
-        Arc::new(Self { backend, settings, known, looking, tracker, stop })
+        Arc::new(Self { backend, settings, known, changes: Changes::default(), looking, tracker, stop })
     }
 
     fn known(&self) -> MutexGuard<'_, BTreeMap<VgUuid, Arc<Group>>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has a new value whenever something about a group is no longer as it was: it came, went, was changed,
+    /// took sick or got well.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
     }
 
     /// All the groups that were ever seen, gone ones included.
@@ -117,10 +126,13 @@ impl Groups {
             free = %vg.extent_size.size_of(vg.free), %reserve, devices = ?sighting.devices,
             "found a volume group"
         );
-        let group = Group::new(Arc::clone(&self.backend), sighting, *reserve, self.settings.patience);
+        let changes = self.changes.clone();
+        let group =
+            Group::new(Arc::clone(&self.backend), sighting, *reserve, self.settings.patience, changes);
         let keeper =
             keeper::back_up_after_changes(Arc::clone(&group), self.settings.backup_delay, self.stop.clone());
         self.tracker.spawn(keeper);
         self.known().insert(group.uuid().clone(), group);
+        self.changes.tell();
     }
 }

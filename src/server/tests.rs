@@ -72,7 +72,8 @@ impl Fixture {
         let routes = Routes::new(IdentityServer::new(handlers));
         let socket = Socket::bind(&endpoint).unwrap();
         let tests = TaskTracker::new();
-        let server = tests.spawn(serve(socket, routes, TaskTracker::new(), shutdown.clone(), grace));
+        let server =
+            tests.spawn(serve(socket, routes, Calls::new(TaskTracker::new()), shutdown.clone(), grace));
         Self { dir, events, release, shutdown, tests, server }
     }
 

@@ -14,3 +14,12 @@ pub struct GroupState {
     /// The largest volume that could be made; nothing likewise.
     pub maximum: Bytes,
 }
+
+/// All the groups of a node, at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeState {
+    /// Greater in every later state of the node.
+    pub generation: u64,
+    /// The groups that are there.
+    pub groups: Vec<GroupState>,
+}

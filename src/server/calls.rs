@@ -1,0 +1,53 @@
+use std::convert::Infallible;
+
+use http::{Request, Response};
+use tokio_util::task::TaskTracker;
+use tonic::body::Body;
+use tower::util::BoxCloneSyncService;
+use tower::{Service, ServiceBuilder};
+
+use super::{Detach, Report, Spans};
+
+/// What stands around every call, wherever it comes in: a span with a running number, a task that outlives
+/// its caller, and a line in the log at its end. Clones count and track together.
+#[derive(Debug, Clone)]
+pub struct Calls {
+    spans: Spans,
+    tracker: TaskTracker,
+}
+
+/// Services with all of that around them.
+pub type Wrapped = BoxCloneSyncService<Request<Body>, Response<Body>, Infallible>;
+
+impl Calls {
+    /// Runs every handler on `tracker`.
+    pub fn new(tracker: TaskTracker) -> Self {
+        Self { spans: Spans::default(), tracker }
+    }
+
+    pub(super) fn spans(&self) -> Spans {
+        self.spans.clone()
+    }
+
+    pub(super) fn detach(&self) -> Detach {
+        Detach::new(self.tracker.clone())
+    }
+
+    pub(super) const fn tracker(&self) -> &TaskTracker {
+        &self.tracker
+    }
+
+    /// Puts it around services that are served elsewhere than on a socket.
+    pub fn wrap<S>(&self, services: S) -> Wrapped
+    where
+        S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>
+            + Clone
+            + Send
+            + Sync
+            + 'static,
+        S::Future: Send + 'static,
+    {
+        let layers = ServiceBuilder::new().layer(self.spans()).layer(self.detach()).layer(Report);
+        BoxCloneSyncService::new(layers.service(services))
+    }
+}
