@@ -19,7 +19,7 @@ use super::lobby::{Lobby, Place};
 use super::register::Register;
 use super::watched::Watched;
 use super::{Certificates, Channel, Reviewer, Session, TlsError, Tuning, renew};
-use crate::types::NodeState;
+use crate::types::{NodeState, chain};
 
 /// How long accepting rests after it failed. Out of file descriptors it would fail again at once.
 const REST: Duration = Duration::from_millis(100);
@@ -109,7 +109,7 @@ impl Door {
         let (states, seen) = watch::channel(None);
         let session = match self.turn_round(greeted, address, seen).await {
             Ok(session) => session,
-            Err(error) => return tracing::info!(%address, %error, "a link ended as it began"),
+            Err(error) => return tracing::info!(%address, error = chain(&error), "a link ended as it began"),
         };
         let gone = session.channel.gone.clone();
         let _closed_at_the_end = gone.clone().drop_guard();
@@ -156,7 +156,7 @@ impl Door {
         let (end, lost) = (ended.clone().drop_guard(), gone.clone());
         self.tracker.spawn(async move {
             if let Some(Err(error)) = lost.run_until_cancelled(connection).await {
-                tracing::info!(%address, %error, "a link failed");
+                tracing::info!(%address, error = chain(&error), "a link failed");
             }
             drop(end);
         });
@@ -177,13 +177,13 @@ impl Door {
 
 /// Who says nothing may be a health check or a scan of ports; who says the wrong thing is of interest.
 fn refused(address: SocketAddr, error: &GreetError) {
-    let cause = std::error::Error::source(error).map(ToString::to_string);
+    let error_chain = chain(error);
     match error {
         GreetError::Silent(_) | GreetError::Late | GreetError::Crowded => {
-            tracing::debug!(%address, %error, cause, "no link");
+            tracing::debug!(%address, error = error_chain, "no link");
         }
         GreetError::Version(_) | GreetError::Token(_) | GreetError::Name(_) | GreetError::Gone(_) => {
-            tracing::warn!(%address, %error, cause, "no link");
+            tracing::warn!(%address, error = error_chain, "no link");
         }
     }
 }

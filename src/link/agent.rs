@@ -5,6 +5,7 @@ use tonic::{Request, Response, Status};
 
 use super::{StateFeed, TokenFile, wire};
 use crate::proto::quarry::v1 as proto;
+use crate::types::chain;
 
 /// The Agent service of a node.
 #[derive(Debug, Clone)]
@@ -36,7 +37,7 @@ impl proto::agent_server::Agent for Agent {
         &self,
         _: Request<proto::IdentifyRequest>,
     ) -> Result<Response<proto::IdentifyResponse>, Status> {
-        let token = self.token.read().await.map_err(|error| Status::unavailable(error.to_string()))?;
+        let token = self.token.read().await.map_err(|error| Status::unavailable(chain(&error)))?;
         Ok(Response::new(proto::IdentifyResponse { token: token.reveal().to_owned() }))
     }
 }

@@ -13,7 +13,7 @@ use tonic::Status;
 use tonic::body::Body;
 use tower::Service;
 
-use crate::types::CallTimeout;
+use crate::types::{CallTimeout, chain};
 
 /// The way to a node's services: what tonic's generated clients are made on.
 ///
@@ -43,7 +43,7 @@ impl Channel {
         match answer {
             Ok(Ok(response)) => Ok(self.answered(response)),
             Ok(Err(error)) => {
-                tracing::debug!(node = &*self.node, %error, "a call failed with its link");
+                tracing::debug!(node = &*self.node, error = chain(&error), "a call failed with its link");
                 Err(lost(&self.node))
             }
             Err(_) => Err(Status::unavailable(format!(

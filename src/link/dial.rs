@@ -13,6 +13,7 @@ use super::backoff::Backoff;
 use super::hello::{HelloError, Welcomed, hello};
 use super::serve::serve;
 use super::{Controllers, Services, TokenFile, Tuning};
+use crate::types::chain;
 
 /// What a node's links are made of.
 pub struct Dial {
@@ -63,7 +64,7 @@ impl Dialler {
                     self.update(&mut links, addresses);
                 }
                 Err(error) => said.once(
-                    &error.to_string(),
+                    &chain(&error),
                     |why| tracing::warn!(controllers = %self.dial.controllers, why, "cannot look up the controllers"),
                 ),
             }
@@ -107,7 +108,7 @@ impl Dialler {
                     self.serve(address, welcomed).await;
                     self.lost.notify_one();
                 }
-                Some(Err(error)) => said.once(&error.chain(), |why| complain(address, &error, why)),
+                Some(Err(error)) => said.once(&chain(&error), |why| complain(address, &error, why)),
             }
             // A link that was lost at once is no success: two pods of one node would take it from each other
             // without a pause.
@@ -128,7 +129,7 @@ impl Dialler {
         tracing::info!(controller = %address, version, driver = driver_version, "linked to a controller");
         let services = self.dial.services.clone();
         let ended = serve(stream, services, &self.dial.tuning, &self.tracker, &self.stop).await;
-        let error = ended.err().map(|error| error.to_string());
+        let error = ended.err().map(|error| chain(&error));
         if self.stop.is_cancelled() {
             tracing::info!(controller = %address, error, "closed the link");
         } else {

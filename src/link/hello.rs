@@ -1,4 +1,3 @@
-use std::error::Error as _;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -40,20 +39,6 @@ pub(super) enum HelloError {
     /// The controller said something that makes no sense.
     #[error("the controller chose protocol version {0}, which this driver does not speak")]
     Version(u32),
-}
-
-impl HelloError {
-    /// The error and what led to it, as one line.
-    pub(super) fn chain(&self) -> String {
-        let mut text = self.to_string();
-        let mut cause = self.source();
-        while let Some(source) = cause {
-            text.push_str(": ");
-            text.push_str(&source.to_string());
-            cause = source.source();
-        }
-        text
-    }
 }
 
 /// A controller that has welcomed this node.

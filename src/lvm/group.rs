@@ -7,7 +7,7 @@ use tokio::sync::{Notify, OwnedMutexGuard, watch};
 use super::changes::Changes;
 use super::seat::Seat;
 use super::{Backend, GroupError, Health, Sighting, Turn, View, sightings};
-use crate::types::{Bytes, VgName, VgUuid};
+use crate::types::{Bytes, VgName, VgUuid, chain};
 
 /// What a turn is taken for, which decides what the group's health must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -156,7 +156,7 @@ impl Group {
 
     async fn refresh(self: &Arc<Self>, seat: &mut Seat) -> Result<Arc<View>, GroupError> {
         let read = seat.refresh(self).await;
-        let why = read.as_ref().err().map(ToString::to_string);
+        let why = read.as_ref().err().map(|error| chain(error));
         let before = std::mem::replace(&mut *self.unread(), why.clone());
         if before != why {
             self.changes.tell();

@@ -15,6 +15,8 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::types::chain;
+
 /// Where probes look.
 const PATH: &str = "/healthz";
 
@@ -101,7 +103,7 @@ async fn answer(stream: TcpStream, ready: &(impl Fn() -> bool + Sync)) {
         .serve_connection(TokioIo::new(stream), service)
         .await;
     if let Err(error) = served {
-        tracing::debug!(%error, "a connection of a probe failed");
+        tracing::debug!(error = chain(&error), "a connection of a probe failed");
     }
 }
 

@@ -8,7 +8,7 @@ use tokio::time::sleep;
 
 use super::volumes::Volumes;
 use crate::lvm::{Group, Health};
-use crate::types::{Bytes, GroupState, Layout, VgUuid};
+use crate::types::{Bytes, GroupState, Layout, VgUuid, chain};
 
 impl Volumes {
     /// What every group that is there has to offer to creation, from memory: as it was read last. Whoever
@@ -40,7 +40,7 @@ impl Volumes {
 async fn read(group: Arc<Group>) {
     // That it failed is part of the group's state.
     if let Err(error) = group.view().await {
-        tracing::debug!(vg = %group.uuid(), %error, "a group could not be read");
+        tracing::debug!(vg = %group.uuid(), error = chain(&error), "a group could not be read");
     }
 }
 
