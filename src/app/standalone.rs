@@ -100,8 +100,13 @@ async fn groups(
     let settings =
         Settings { selections: config.volume_groups.clone(), patience: PATIENCE, backup_delay: BACKUP_DELAY };
     let groups = Groups::new(backend, settings, background.clone(), stop.clone());
-    if let Err(error) = groups.rescan().await {
-        tracing::error!(error = chain(&error), "no volume group is known: looking again soon");
+    match groups.rescan().await {
+        Err(error) => tracing::error!(error = chain(&error), "no volume group is known: looking again soon"),
+        Ok(()) if groups.names().is_empty() => {
+            let wanted: Vec<_> = config.volume_groups.iter().map(|group| group.pattern.to_string()).collect();
+            tracing::warn!(?wanted, "none of these volume groups is on this machine now: waiting for one");
+        }
+        Ok(()) => {}
     }
     let lock_dir = config.lvm_locking_directory.clone();
     background.spawn(watch(Arc::clone(&groups), lock_dir, stop.clone()));

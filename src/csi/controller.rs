@@ -32,10 +32,10 @@ impl proto::controller_server::Controller for Controller {
         &self,
         request: Request<proto::CreateVolumeRequest>,
     ) -> Result<Response<proto::CreateVolumeResponse>, Status> {
+        span::name(&request.get_ref().name);
         let request = convert::create_request(request.get_ref())?;
-        span::name(&request.name);
         let info = self.volumes.create(&request).await.map_err(|error| status::in_create(&error))?;
-        span::volume(&info.id);
+        span::volume(&info.id.to_string());
         let volume = Some(convert::volume(&info));
         Ok(Response::new(proto::CreateVolumeResponse { volume }))
     }
@@ -44,9 +44,9 @@ impl proto::controller_server::Controller for Controller {
         &self,
         request: Request<proto::DeleteVolumeRequest>,
     ) -> Result<Response<proto::DeleteVolumeResponse>, Status> {
+        span::volume(&request.get_ref().volume_id);
         // An id that is none of ours names nothing, and nothing is what is to be left.
         if let Some(id) = convert::volume_id(&request.get_ref().volume_id)? {
-            span::volume(&id);
             self.volumes.delete(&id).await.map_err(|error| status::of(&error))?;
         }
         Ok(Response::new(proto::DeleteVolumeResponse {}))
@@ -57,9 +57,9 @@ impl proto::controller_server::Controller for Controller {
         request: Request<proto::ValidateVolumeCapabilitiesRequest>,
     ) -> Result<Response<proto::ValidateVolumeCapabilitiesResponse>, Status> {
         let request = request.into_inner();
+        span::volume(&request.volume_id);
         let question = convert::question(&request)?;
         let id = convert::existing(&request.volume_id)?;
-        span::volume(&id);
         let mode = self.volumes.get(&id).await.map_err(|error| status::of(&error))?.mode;
         Ok(Response::new(question.answer(mode, request.volume_capabilities)))
     }
@@ -88,10 +88,10 @@ impl proto::controller_server::Controller for Controller {
         request: Request<proto::ControllerExpandVolumeRequest>,
     ) -> Result<Response<proto::ControllerExpandVolumeResponse>, Status> {
         let request = request.get_ref();
+        span::volume(&request.volume_id);
         convert::required("volume_id", &request.volume_id)?;
         let range = convert::wanted(request.capacity_range.as_ref())?;
         let id = convert::existing(&request.volume_id)?;
-        span::volume(&id);
         let expanded = self.volumes.expand(&id, &range).await.map_err(|error| status::of(&error))?;
         Ok(Response::new(proto::ControllerExpandVolumeResponse {
             capacity_bytes: expanded.size.to_i64(),

@@ -33,8 +33,8 @@ impl proto::node_server::Node for Node {
         &self,
         request: Request<proto::NodeStageVolumeRequest>,
     ) -> Result<Response<proto::NodeStageVolumeResponse>, Status> {
+        span::volume(&request.get_ref().volume_id);
         let stage = convert::stage_request(request.get_ref())?;
-        span::volume(&stage.id);
         let staged = self.volumes.stage(&stage.id, &stage.staging, &stage.capability).await;
         staged.map_err(|error| status::of(&error))?;
         Ok(Response::new(proto::NodeStageVolumeResponse {}))
@@ -45,9 +45,9 @@ impl proto::node_server::Node for Node {
         request: Request<proto::NodeUnstageVolumeRequest>,
     ) -> Result<Response<proto::NodeUnstageVolumeResponse>, Status> {
         let request = request.get_ref();
+        span::volume(&request.volume_id);
         let (id, staging) =
             convert::volume_at(&request.volume_id, "staging_target_path", &request.staging_target_path)?;
-        span::volume(&id);
         self.volumes.unstage(&id, &staging).await.map_err(|error| status::of(&error))?;
         Ok(Response::new(proto::NodeUnstageVolumeResponse {}))
     }
@@ -56,8 +56,8 @@ impl proto::node_server::Node for Node {
         &self,
         request: Request<proto::NodePublishVolumeRequest>,
     ) -> Result<Response<proto::NodePublishVolumeResponse>, Status> {
+        span::volume(&request.get_ref().volume_id);
         let (id, publish) = convert::publish_request(request.get_ref())?;
-        span::volume(&id);
         self.volumes.publish(&id, &publish).await.map_err(|error| status::of(&error))?;
         Ok(Response::new(proto::NodePublishVolumeResponse {}))
     }
@@ -67,8 +67,8 @@ impl proto::node_server::Node for Node {
         request: Request<proto::NodeUnpublishVolumeRequest>,
     ) -> Result<Response<proto::NodeUnpublishVolumeResponse>, Status> {
         let request = request.get_ref();
+        span::volume(&request.volume_id);
         let (id, target) = convert::volume_at(&request.volume_id, "target_path", &request.target_path)?;
-        span::volume(&id);
         self.volumes.unpublish(&id, &target).await.map_err(|error| status::of(&error))?;
         Ok(Response::new(proto::NodeUnpublishVolumeResponse {}))
     }
@@ -78,8 +78,8 @@ impl proto::node_server::Node for Node {
         request: Request<proto::NodeGetVolumeStatsRequest>,
     ) -> Result<Response<proto::NodeGetVolumeStatsResponse>, Status> {
         let request = request.get_ref();
+        span::volume(&request.volume_id);
         let (id, path) = convert::volume_found_at(&request.volume_id, &request.volume_path)?;
-        span::volume(&id);
         let usage = self.volumes.stats(&id, &path).await.map_err(|error| status::of(&error))?;
         Ok(Response::new(proto::NodeGetVolumeStatsResponse { usage: convert::usage(usage) }))
     }
@@ -89,9 +89,9 @@ impl proto::node_server::Node for Node {
         request: Request<proto::NodeExpandVolumeRequest>,
     ) -> Result<Response<proto::NodeExpandVolumeResponse>, Status> {
         let request = request.get_ref();
+        span::volume(&request.volume_id);
         let (id, path) = convert::volume_found_at(&request.volume_id, &request.volume_path)?;
         let range = convert::range(request.capacity_range.as_ref())?;
-        span::volume(&id);
         let size = self.volumes.node_expand(&id, &path, &range).await.map_err(|error| status::of(&error))?;
         Ok(Response::new(proto::NodeExpandVolumeResponse { capacity_bytes: size.to_i64() }))
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, OwnedMutexGuard, watch};
 
 use super::changes::Changes;
-use super::seat::Seat;
+use super::seat::{Seat, same_disks};
 use super::{Backend, GroupError, Health, Sighting, Turn, View, sightings};
 use crate::types::{Bytes, VgName, VgUuid, chain};
 
@@ -235,6 +235,8 @@ impl Group {
 fn report(uuid: &VgUuid, before: Option<&Sighting>, now: Option<&Sighting>) {
     match (before, now) {
         (_, None) => tracing::warn!(vg = %uuid, "the volume group is gone"),
+        // That volumes come and go is no news.
+        (Some(before), Some(now)) if before.health == now.health && same_disks(before, now) => {}
         (Some(before), Some(now)) if before.health == now.health => {
             tracing::info!(vg = %uuid, name = %now.vg.name, devices = ?now.devices, "the volume group changed");
         }

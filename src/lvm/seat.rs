@@ -180,7 +180,8 @@ fn visible(view: &View) -> u64 {
     u64::try_from(view.lvs.len()).unwrap_or(u64::MAX)
 }
 
-/// Whether an engine that was opened for one sighting serves another.
-fn same_disks(opened: &Sighting, now: &Sighting) -> bool {
+/// Whether two sightings are of the same disks under the same name, so that an engine for one serves the
+/// other.
+pub(super) fn same_disks(opened: &Sighting, now: &Sighting) -> bool {
     opened.devices == now.devices && opened.vg.name == now.vg.name
 }
