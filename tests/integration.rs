@@ -18,6 +18,7 @@ mod ending;
 mod engine;
 mod layers;
 mod link;
+mod readme;
 mod router;
 #[path = "storage/bench.rs"]
 mod storage_bench;
