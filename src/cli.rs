@@ -67,8 +67,10 @@ impl Answer {
 
 /// Prints an error, and what led to it, as one line on standard error.
 pub fn print_error(error: &dyn Error) {
-    // There is nowhere to complain to when standard error is closed.
-    let _ = writeln!(io::stderr(), "quarry: {}", chain(error));
+    // Written at once, so that nobody else's line comes in between. There is nowhere to complain to when
+    // standard error is closed.
+    let line = format!("quarry: {}\n", chain(error));
+    let _ = io::stderr().write_all(line.as_bytes());
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ const LIMIT: Duration = Duration::from_secs(300);
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Error> {
     let screen = Screen::new();
-    screen.heading("Quarry: a volume's life, on real LVM");
+    screen.heading("\nQuarry: a volume's life, on real LVM");
     screen.note(&format!(
         "It is played in a guest: a Linux kernel that runs as a process, with an empty disk of {}.",
         options.disk
