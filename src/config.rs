@@ -37,6 +37,8 @@ pub struct Config {
     pub backup_directory: PathBuf,
     /// Where LVM's own locks are: the host's directory, or other users of LVM are not kept apart.
     pub lvm_locking_directory: PathBuf,
+    /// How long LVM may take for one change before its group counts as stuck.
+    pub lvm_patience: Duration,
     /// How long running work is waited for at the end.
     pub grace_period: Duration,
     /// What is logged.
@@ -53,6 +55,7 @@ pub(crate) mod default {
     pub(crate) const RUN_DIRECTORY: &str = "/run/quarry";
     pub(crate) const BACKUP_DIRECTORY: &str = "/var/lib/quarry/backup";
     pub(crate) const LVM_LOCKING_DIRECTORY: &str = "/run/lock/lvm";
+    pub(crate) const LVM_PATIENCE: &str = "30s";
     pub(crate) const GRACE_PERIOD: &str = "5m";
     pub(crate) const LOG: &str = "info";
     pub(crate) const RUNTIME_THREADS: usize = 2;
@@ -107,6 +110,7 @@ impl Config {
         }
         let text = |typed: Option<String>, default: &str| typed.unwrap_or_else(|| default.to_owned());
         let endpoint = text(settings.endpoint, default::ENDPOINT);
+        let lvm_patience = text(settings.lvm_patience, default::LVM_PATIENCE);
         let grace_period = text(settings.grace_period, default::GRACE_PERIOD);
         let log = text(settings.log, default::LOG);
         Ok(Self {
@@ -124,6 +128,10 @@ impl Config {
                 settings.lvm_locking_directory,
                 default::LVM_LOCKING_DIRECTORY,
             )?,
+            lvm_patience: setting(
+                "lvm-patience",
+                span::parse(&lvm_patience).and_then(|span| some(span, &lvm_patience)),
+            )?,
             grace_period: setting("grace-period", span::parse(&grace_period))?,
             log_filter: setting("log", log.parse())?,
             log_format: settings.log_format.unwrap_or_default(),
@@ -134,6 +142,11 @@ impl Config {
 
 fn setting<T>(setting: &'static str, result: Result<T, ParseError>) -> Result<T, ConfigError> {
     result.map_err(|source| ConfigError::Setting { setting, source })
+}
+
+/// Without any patience every group would be stuck at once.
+fn some(span: Duration, text: &str) -> Result<Duration, ParseError> {
+    if span > Duration::ZERO { Ok(span) } else { Err(ParseError::new("time", text, "must not be zero")) }
 }
 
 fn directory(name: &'static str, typed: Option<PathBuf>, default: &str) -> Result<PathBuf, ConfigError> {

@@ -19,9 +19,6 @@ use crate::server::{self, Calls, Drained, Socket};
 use crate::types::chain;
 use crate::volume::{Parts, Volumes};
 
-/// How long a change of a volume group may take before the group counts as stuck.
-const PATIENCE: Duration = Duration::from_secs(30);
-
 /// How long changes are gathered before the metadata is backed up.
 const BACKUP_DELAY: Duration = Duration::from_secs(2);
 
@@ -97,8 +94,11 @@ async fn groups(
     background: &TaskTracker,
     stop: &CancellationToken,
 ) -> Arc<Groups> {
-    let settings =
-        Settings { selections: config.volume_groups.clone(), patience: PATIENCE, backup_delay: BACKUP_DELAY };
+    let settings = Settings {
+        selections: config.volume_groups.clone(),
+        patience: config.lvm_patience,
+        backup_delay: BACKUP_DELAY,
+    };
     let groups = Groups::new(backend, settings, background.clone(), stop.clone());
     match groups.rescan().await {
         Err(error) => tracing::error!(error = chain(&error), "no volume group is known: looking again soon"),

@@ -31,6 +31,7 @@ fn every_flag_is_explained() {
         "--run-directory",
         "--backup-directory",
         "--lvm-locking-directory",
+        "--lvm-patience",
         "--grace-period",
         "--log",
         "--log-format",

@@ -42,6 +42,9 @@ pub struct Flags {
     #[arg(long, value_name = "DIR", env = "QUARRY_LVM_LOCKING_DIRECTORY", help = with_default("Where the host's LVM keeps its locks.", default::LVM_LOCKING_DIRECTORY))]
     lvm_locking_directory: Option<PathBuf>,
 
+    #[arg(long, value_name = "TIME", env = "QUARRY_LVM_PATIENCE", help = with_default("How long LVM may take for one change before its volume group counts as stuck, as in 90s or 5m.", default::LVM_PATIENCE))]
+    lvm_patience: Option<String>,
+
     #[arg(long, value_name = "TIME", env = "QUARRY_GRACE_PERIOD", help = with_default("How long running work is waited for at the end, as in 90s or 5m.", default::GRACE_PERIOD))]
     grace_period: Option<String>,
 
@@ -72,6 +75,7 @@ impl Flags {
             run_directory: self.run_directory,
             backup_directory: self.backup_directory,
             lvm_locking_directory: self.lvm_locking_directory,
+            lvm_patience: self.lvm_patience,
             grace_period: self.grace_period,
             log: self.log,
             log_format: self.log_format,

@@ -29,6 +29,10 @@ pub struct Settings {
     pub backup_directory: Option<PathBuf>,
     /// The directory of LVM's lock files: the host's own, which is /run/lock/lvm by default.
     pub lvm_locking_directory: Option<PathBuf>,
+    /// How long LVM may take for one change of a volume group: a whole number and s, m or h. A group with
+    /// one that takes longer counts as stuck: until it ends nothing new is begun there. By default 30s.
+    #[schemars(regex(pattern = "^[0-9]+[smh]$"))]
+    pub lvm_patience: Option<String>,
     /// How long running work is waited for when the driver stops: a whole number and s, m or h. By
     /// default 5m. A supervisor that kills must wait longer than that.
     #[schemars(regex(pattern = "^[0-9]+[smh]$"))]
@@ -67,6 +71,7 @@ impl Settings {
             run_directory: self.run_directory.or(other.run_directory),
             backup_directory: self.backup_directory.or(other.backup_directory),
             lvm_locking_directory: self.lvm_locking_directory.or(other.lvm_locking_directory),
+            lvm_patience: self.lvm_patience.or(other.lvm_patience),
             grace_period: self.grace_period.or(other.grace_period),
             log: self.log.or(other.log),
             log_format: self.log_format.or(other.log_format),

@@ -37,6 +37,7 @@ fn full() -> Settings {
         run_directory: Some("/a/run".into()),
         backup_directory: Some("/a/backup".into()),
         lvm_locking_directory: Some("/a/lock".into()),
+        lvm_patience: Some("45s".into()),
         grace_period: Some("90s".into()),
         log: Some("debug".into()),
         log_format: Some(LogFormat::Json),
@@ -50,6 +51,7 @@ const FULL_FILE: &str = r#"
     run-directory = "/a/run"
     backup-directory = "/a/backup"
     lvm-locking-directory = "/a/lock"
+    lvm-patience = "45s"
     grace-period = "90s"
     log = "debug"
     log-format = "json"
@@ -61,7 +63,7 @@ const FULL_FILE: &str = r#"
 "#;
 
 const FULL_LINE: &str = "--node-name n1 --endpoint unix:///a/csi.sock --run-directory /a/run \
-    --backup-directory /a/backup --lvm-locking-directory /a/lock --grace-period 90s --log debug \
+    --backup-directory /a/backup --lvm-locking-directory /a/lock --lvm-patience 45s --grace-period 90s --log debug \
     --log-format json --runtime-threads 4 --volume-group vg0=10GiB";
 
 #[test]
@@ -83,6 +85,7 @@ fn each_setting_has_its_meaning() {
             run_directory: "/a/run".into(),
             backup_directory: "/a/backup".into(),
             lvm_locking_directory: "/a/lock".into(),
+            lvm_patience: Duration::from_secs(45),
             grace_period: Duration::from_secs(90),
             log_filter: "debug".parse().unwrap(),
             log_format: LogFormat::Json,
@@ -97,6 +100,7 @@ fn the_defaults_make_sense() {
     assert_eq!(config.node_name.as_str(), "host.example");
     assert_eq!(config.endpoint.to_string(), default::ENDPOINT);
     assert_eq!(config.lvm_locking_directory, Path::new("/run/lock/lvm"));
+    assert_eq!(config.lvm_patience, Duration::from_secs(30));
     assert_eq!(config.grace_period, Duration::from_secs(300));
     assert_eq!(config.runtime_threads.get(), 2);
     assert_eq!(config.volume_groups[0].reserve, Bytes::ZERO);
@@ -135,6 +139,8 @@ fn what_makes_no_sense_is_refused_with_its_name() {
         ("--volume-group vg0 --run-directory run", "run-directory"),
         ("--volume-group vg0 --backup-directory x", "backup-directory"),
         ("--volume-group vg0 --lvm-locking-directory x", "lvm-locking-directory"),
+        ("--volume-group vg0 --lvm-patience long", "lvm-patience"),
+        ("--volume-group vg0 --lvm-patience 0s", "lvm-patience"),
         ("--volume-group vg0 --grace-period soon", "grace-period"),
         ("--volume-group vg0 --log inof", "log"),
         ("--volume-group vg0 --runtime-threads 0", "runtime-threads"),
