@@ -69,6 +69,22 @@ impl Dm {
         self.on_a_thread(move |places| node::make(&places.nodes, number)).await
     }
 
+    /// The same device by the kernel's own path to it, which stays when the volume's group is renamed. It is
+    /// for mount(2): what is mounted stands in the mount table by its path, and programs such as resize2fs
+    /// find out by that what is mounted where.
+    ///
+    /// # Errors
+    /// The path cannot be looked at. One that does not lead to the device is not taken.
+    pub async fn by_kernel_name(&self, device: &BlockDevice) -> Result<BlockDevice, DeviceError> {
+        let device = device.clone();
+        self.on_a_thread(move |places| {
+            let path = places.dev.join(places.sysfs.kernel_name(device.number));
+            let leads_there = node_number(&path)? == Some(device.number);
+            Ok(if leads_there { BlockDevice { path, ..device } } else { device })
+        })
+        .await
+    }
+
     /// Opens a device and then looks whether it is the one that was found. For as long as the result
     /// lives, its number and its identity belong together.
     ///

@@ -10,8 +10,8 @@ pub enum GroupError {
     #[error("volume group {0} is not on this machine now")]
     Unseen(VgUuid),
 
-    /// It is in a state in which it takes no change. Nothing was started.
-    #[error("volume group {vg} takes no change: {health}")]
+    /// It is in a state in which it takes no change, or cannot be used at all. Nothing was started.
+    #[error("volume group {vg} {}: {health}", if .health.serves() { "takes no change now" } else { "cannot be used now" })]
     Unhealthy {
         /// The group.
         vg: VgName,

@@ -13,7 +13,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio_util::sync::CancellationToken;
 
-use super::Groups;
+use super::{Group, Groups, Health};
 use crate::types::chain;
 
 /// How long to wait after an event before looking: one vgcreate makes several.
@@ -46,11 +46,14 @@ pub async fn watch(groups: Arc<Groups>, lock_dir: PathBuf, stop: CancellationTok
 }
 
 /// Whether a lock file says that something may have happened which no known group will notice by
-/// itself: `V_<name>` is the lock of one group, `P_global` that of the set of all.
+/// itself: `V_<name>` is the lock of one group, `P_global` that of the set of all. An unhealthy group is
+/// not looked at by anybody who uses it, and may have been mended.
 fn concerns(groups: &Groups, lock: &[u8]) -> bool {
     let Some(name) = lock.strip_prefix(b"V_") else { return lock.starts_with(b"P_") };
     let name = name.strip_suffix(b":aux").unwrap_or(name);
-    groups.names().iter().all(|known| known.as_str().as_bytes() != name)
+    let notices = |group: &Group| group.health().is_ok_and(|health| health == Health::Healthy);
+    let known = |group: &Arc<Group>| group.name().is_some_and(|known| known.as_str().as_bytes() == name);
+    !groups.all().iter().any(|group| known(group) && notices(group))
 }
 
 /// Whether a uevent is about a disk. Device mapper's own are left out: each of our activations makes one.

@@ -90,6 +90,22 @@ impl Group {
         if self.is_stuck() { Err(self.stuck_error(&sighting.vg.name)) } else { Ok(sighting.health) }
     }
 
+    /// Demands that it can be used in every way.
+    ///
+    /// # Errors
+    /// It is gone, stuck, or unhealthy.
+    pub fn healthy(&self) -> Result<(), GroupError> {
+        match self.health()? {
+            Health::Healthy => Ok(()),
+            health => Err(GroupError::Unhealthy { vg: self.sighting()?.vg.name, health }),
+        }
+    }
+
+    /// What it looked like when it could last be read, whatever became of it since.
+    pub fn earlier_view(&self) -> Option<Arc<View>> {
+        self.latest.borrow().clone()
+    }
+
     fn sighted(&self) -> MutexGuard<'_, Option<Sighting>> {
         self.sighting.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -130,8 +146,7 @@ impl Group {
     /// It is gone, unusable or stuck, or cannot be read.
     pub async fn view(self: &Arc<Self>) -> Result<Arc<View>, GroupError> {
         let free = Arc::clone(&self.seat).try_lock_owned();
-        let latest = self.latest.borrow().clone();
-        let mut seat = match (free, latest) {
+        let mut seat = match (free, self.earlier_view()) {
             (Ok(seat), _) => seat,
             (Err(_), Some(view)) if !self.is_stuck() => return self.serving().map(|_| view),
             (Err(_), _) => self.sit().await?,
@@ -146,7 +161,7 @@ impl Group {
     pub fn last_view(&self) -> Result<Arc<View>, String> {
         match self.unread().as_ref() {
             Some(why) => Err(why.clone()),
-            None => self.latest.borrow().clone().ok_or_else(|| "it has not been read yet".to_owned()),
+            None => self.earlier_view().ok_or_else(|| "it has not been read yet".to_owned()),
         }
     }
 

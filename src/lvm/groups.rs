@@ -69,14 +69,29 @@ impl Groups {
         self.known().values().cloned().collect()
     }
 
-    /// The names of the groups that are there.
-    pub fn names(&self) -> Vec<VgName> {
-        self.all().iter().filter_map(|group| group.name()).collect()
+    /// The groups in which new volumes are made: those that are there, under a name that was chosen. One
+    /// that got another name keeps only the volumes that it has.
+    pub fn chosen(&self) -> Vec<Arc<Group>> {
+        self.all().into_iter().filter(|group| self.is_chosen(group)).collect()
     }
 
-    /// The groups of that name. More than one means that each of them is unhealthy.
+    /// Whether new volumes are made in the group: it is there, under a name that was chosen.
+    pub fn is_chosen(&self, group: &Group) -> bool {
+        group.name().is_some_and(|name| self.selection(&name).is_some())
+    }
+
+    /// The names of the chosen groups.
+    pub fn names(&self) -> Vec<VgName> {
+        self.chosen().iter().filter_map(|group| group.name()).collect()
+    }
+
+    /// The chosen groups of that name. More than one means that each of them is unhealthy.
     pub fn named(&self, name: &VgName) -> Vec<Arc<Group>> {
-        self.all().into_iter().filter(|group| group.name().as_ref() == Some(name)).collect()
+        self.chosen().into_iter().filter(|group| group.name().as_ref() == Some(name)).collect()
+    }
+
+    fn selection(&self, name: &VgName) -> Option<&Selection> {
+        self.settings.selections.iter().find(|selection| selection.pattern.matches(name))
     }
 
     /// The group of that identity. Where it is not known, or is gone, the machine is looked at first.
@@ -118,8 +133,7 @@ impl Groups {
 
     /// Begins to use a new group, if it is one of those to use.
     fn adopt(&self, sighting: Sighting) {
-        let chosen = self.settings.selections.iter().find(|s| s.pattern.matches(&sighting.vg.name));
-        let Some(Selection { reserve, .. }) = chosen else { return };
+        let Some(Selection { reserve, .. }) = self.selection(&sighting.vg.name) else { return };
         let vg = &sighting.vg;
         tracing::info!(
             vg = %vg.uuid, name = %vg.name, health = %sighting.health,

@@ -52,6 +52,10 @@ impl fmt::Display for Health {
                     "its disk {pv} is there twice: remove the copy, or the second path to it, from LVM's sight"
                 )
             }
+            // LVM writes down that a disk is missing when it changes a group without it.
+            Self::Partial(missing) if missing.is_empty() => f.write_str(
+                "a disk of it was missing, is back, and still counts as missing (vgextend --restoremissing brings it back)",
+            ),
             Self::Partial(missing) => {
                 let missing: Vec<_> = missing.iter().map(PvUuid::as_str).collect();
                 write!(f, "disks of it are missing: {}", missing.join(", "))

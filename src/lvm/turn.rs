@@ -215,10 +215,15 @@ impl Turn {
         }
     }
 
+    /// LVM did not do it. Where the group has become unhealthy in the meantime, that is why.
     fn refused(&self, command: &Command, messages: Vec<String>) -> GroupError {
-        match self.group.name() {
-            Some(vg) => GroupError::Refused { vg, what: command.to_string(), messages },
-            None => GroupError::Unseen(self.group.uuid().clone()),
+        match (self.group.name(), self.group.healthy()) {
+            (None, _) => GroupError::Unseen(self.group.uuid().clone()),
+            (Some(_), Err(unhealthy @ GroupError::Unhealthy { .. })) => {
+                tracing::warn!(vg = %self.group.uuid(), %command, ?messages, "lvm refused a change");
+                unhealthy
+            }
+            (Some(vg), _) => GroupError::Refused { vg, what: command.to_string(), messages },
         }
     }
 }

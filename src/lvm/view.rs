@@ -37,7 +37,7 @@ impl View {
         let kept = self.vg.extent_size.round_up(reserve);
         let full = self.vg.metadata_free < METADATA_KEPT;
         let usable = if full { Extents::ZERO } else { self.vg.free.saturating_sub(kept) };
-        Room { free: self.vg.free, kept, usable }
+        Room { free: self.vg.free, kept, usable, full }
     }
 }
 
@@ -54,6 +54,8 @@ pub struct Room {
     pub kept: Extents,
     /// What creation may use. None where the metadata area is nearly full.
     pub usable: Extents,
+    /// Whether the metadata area is nearly full.
+    pub full: bool,
 }
 
 impl Room {

@@ -11,7 +11,7 @@ impl Volumes {
     pub async fn capacity(&self, request: &CapacityRequest) -> Capacity {
         let groups = match &request.volume_group {
             Some(name) => self.groups.named(name),
-            None => self.groups.all(),
+            None => self.groups.chosen(),
         };
         let here =
             |group: &Arc<Group>| request.segments.is_empty() || self.is_here(&request.segments, group.uuid());

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::volumes::{Found, Volumes, volume_in};
 use super::{CreateRequest, VolumeError, VolumeInfo};
 use crate::fs;
-use crate::lvm::{Group, GroupError, Health, Intent, Turn, View};
+use crate::lvm::{Group, GroupError, Intent, Turn, View};
 use crate::types::{
     Bytes, Extents, Layout, LvName, Segment, VgUuid, VolumeId, VolumeMode, VolumeState, VolumeTags,
 };
@@ -37,7 +37,7 @@ impl Volumes {
     fn candidates(&self, request: &CreateRequest) -> Result<Vec<Arc<Group>>, VolumeError> {
         let groups: Vec<Arc<Group>> = match &request.parameters.volume_group {
             Some(name) => self.groups.named(name),
-            None => self.groups.all().into_iter().filter(|group| group.name().is_some()).collect(),
+            None => self.groups.chosen(),
         };
         if groups.is_empty() {
             return Err(VolumeError::NoPlace(self.no_group(request)));
@@ -113,6 +113,7 @@ impl Volumes {
                 room_for(&group, turn.view()?, extents)?;
                 return Err(refused.into());
             }
+            Err(unhealthy @ GroupError::Unhealthy { .. }) => return Err(nothing_started(unhealthy)),
             Err(error) => return Err(error.into()),
         };
         let id = VolumeId { vg: group.uuid().clone(), lv: name };
@@ -131,16 +132,35 @@ fn floor(mode: VolumeMode) -> Bytes {
     }
 }
 
-/// The group that holds an LV of that name. A group that cannot be read may hold it: nothing new is
-/// made then.
+/// The group that holds an LV of that name.
 async fn holder(groups: &[Arc<Group>], name: &LvName) -> Result<Option<Arc<Group>>, VolumeError> {
     for group in groups {
-        let view = group.view().await.map_err(nothing_started)?;
-        if view.lv(name).is_some() {
-            return Ok(Some(Arc::clone(group)));
+        match group.view().await {
+            Ok(view) if view.lv(name).is_some() => return Ok(Some(Arc::clone(group))),
+            Ok(_) => {}
+            Err(error) => {
+                let last = group.earlier_view();
+                if last.as_ref().is_some_and(|view| view.lv(name).is_some()) {
+                    return Err(error.into());
+                }
+                if !is_still_true(&error, last.is_some()) {
+                    // Where there is one group only its capacity is nothing now, as a refusal promises.
+                    return Err(if groups.len() == 1 { nothing_started(error) } else { error.into() });
+                }
+            }
         }
     }
     Ok(None)
+}
+
+/// Whether a group that cannot be read for that reason holds what it held when it was read, or nothing of
+/// ours if it never was. A call that still runs has its name to itself, so what hangs makes something else.
+const fn is_still_true(error: &GroupError, was_read: bool) -> bool {
+    match error {
+        GroupError::Unhealthy { .. } | GroupError::Unseen(_) => true,
+        GroupError::Stuck { .. } => was_read,
+        GroupError::Refused { .. } | GroupError::Engine { .. } | GroupError::Look(_) => false,
+    }
 }
 
 /// The group in which creation may use the most bytes.
@@ -161,12 +181,8 @@ async fn roomiest(groups: &[Arc<Group>]) -> Result<Arc<Group>, VolumeError> {
 
 async fn usable(group: &Arc<Group>) -> Result<Bytes, VolumeError> {
     let view = group.view().await.map_err(nothing_started)?;
-    match (group.health().map_err(nothing_started)?, group.name()) {
-        (Health::Healthy, _) | (_, None) => {
-            Ok(view.vg.extent_size.size_of(view.room(group.reserve()).usable))
-        }
-        (health, Some(vg)) => Err(nothing_started(GroupError::Unhealthy { vg, health })),
-    }
+    group.healthy().map_err(nothing_started)?;
+    Ok(view.vg.extent_size.size_of(view.room(group.reserve()).usable))
 }
 
 /// A group that cannot be used, before anything was asked of it: another node may do better.
@@ -187,6 +203,7 @@ fn room_for(group: &Group, view: &View, wanted: Extents) -> Result<(), VolumeErr
         free: size(room.free),
         reserve: size(room.kept),
         largest: size(largest),
+        full: room.full,
     })
 }
 

@@ -19,6 +19,16 @@ pub enum VolumeError {
     #[error("volume group {0} is not on this machine now: connect its disks, or wait for them")]
     VgUnseen(VgUuid),
 
+    /// Some of it lies on a disk that is not there.
+    #[error("volume {id} cannot be used: some of it lies on a disk that is not there")]
+    Incomplete {
+        /// The volume.
+        id: VolumeId,
+        /// What is wrong with its group.
+        #[source]
+        why: Box<GroupError>,
+    },
+
     /// No group may hold the new volume: nothing was started.
     #[error("no volume can be made here: {0}")]
     NoPlace(String),
@@ -28,7 +38,7 @@ pub enum VolumeError {
     Unusable(#[source] GroupError),
 
     /// The groups that may hold the new volume have no room for it: nothing was started.
-    #[error("volume group {vg} has no room for {wanted}: {}", Room { free: *.free, reserve: *.reserve, largest: *.largest })]
+    #[error("volume group {vg} has no room for {wanted}: {}", Room { free: *.free, reserve: *.reserve, largest: *.largest, full: *.full })]
     NoRoom {
         /// The group with the most room.
         vg: VgName,
@@ -40,6 +50,8 @@ pub enum VolumeError {
         reserve: Bytes,
         /// The largest volume that could be made.
         largest: Bytes,
+        /// Whether LVM's metadata area is nearly full, so that none can be made.
+        full: bool,
     },
 
     /// The volume's group has no room for it to grow.
@@ -268,10 +280,14 @@ struct Room {
     free: Bytes,
     reserve: Bytes,
     largest: Bytes,
+    full: bool,
 }
 
 impl std::fmt::Display for Room {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.full {
+            return f.write_str("LVM's metadata area on its disks is nearly full, and the rest of it is kept for the volumes that are there: remove some, or use another group");
+        }
         write!(f, "{} are free", self.free)?;
         if self.reserve > Bytes::ZERO {
             write!(f, ", {} of them kept in reserve for growth", self.reserve)?;

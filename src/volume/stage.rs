@@ -77,7 +77,10 @@ impl Volumes {
         capability: &VolumeCapability,
     ) -> Result<(), VolumeError> {
         let always = options(fs, capability);
-        let mounted = mount::mount_fs(device, staging, fs, &always, &capability.options).await;
+        let named = self.dm.by_kernel_name(device).await;
+        let device =
+            named.map_err(|error| VolumeError::host(format!("{} cannot be found", found.id), error))?;
+        let mounted = mount::mount_fs(&device, staging, fs, &always, &capability.options).await;
         mounted.map_err(|error| unmountable(found, fs, error))?;
         tracing::info!(path = %staging, "mounted");
         Ok(())

@@ -14,7 +14,7 @@ impl Volumes {
     /// What every group that is there has to offer to creation, from memory: as it was read last. Whoever
     /// has just been refused a volume for a group's sake finds the reason here.
     pub fn states(&self) -> Vec<GroupState> {
-        self.groups.all().iter().filter_map(state).collect()
+        self.groups.all().iter().filter_map(|group| state(group, self.groups.is_chosen(group))).collect()
     }
 
     /// Has a new value whenever [`Volumes::states`] may have one.
@@ -45,9 +45,12 @@ async fn read(group: Arc<Group>) {
 }
 
 /// `None` for a group that is not there.
-fn state(group: &Arc<Group>) -> Option<GroupState> {
+fn state(group: &Arc<Group>, chosen: bool) -> Option<GroupState> {
     let (uuid, name) = (group.uuid().clone(), group.name()?);
     let sick = match group.health() {
+        Ok(Health::Healthy) if !chosen => {
+            Some(format!("its name is {name} now, which is not one of those to use"))
+        }
         Ok(Health::Healthy) => None,
         Ok(health) => Some(health.to_string()),
         Err(error) => Some(error.to_string()),

@@ -10,7 +10,7 @@ use super::prepare::Preparations;
 use super::{VolumeError, VolumeInfo};
 use crate::device::Dm;
 use crate::exec::Runner;
-use crate::lvm::{Group, GroupError, Groups, Health, LvRow, View};
+use crate::lvm::{Group, GroupError, Groups, LvRow, View};
 use crate::types::{LvName, NodeName, Owner, VgName, VolumeId, VolumeTags};
 
 /// What the verbs work with.
@@ -93,9 +93,7 @@ impl Volumes {
         let group = self.group(id).await?;
         let view = group.view().await?;
         let (lv, tags) = volume_in(&view, &id.lv)?.ok_or(()).or_else(|()| absent(&group, id))?;
-        if lv.partial {
-            return Err(unhealthy(&group, &view));
-        }
+        whole(&group, id, &lv)?;
         Ok(Found { id: id.clone(), group, vg_name: view.vg.name.clone(), lv, tags })
     }
 
@@ -108,19 +106,21 @@ impl Volumes {
     }
 }
 
-/// An LV that a group does not list is gone only if the group is seen whole.
-pub(super) fn absent<T>(group: &Arc<Group>, id: &VolumeId) -> Result<T, VolumeError> {
-    match (group.health()?, group.name()) {
-        (health @ Health::Partial(_), Some(vg)) => Err(GroupError::Unhealthy { vg, health }.into()),
-        _ => Err(VolumeError::NotFound(id.clone())),
-    }
+/// An LV that a group does not list is gone only if the group is seen whole, and as it is now: where a
+/// disk is there twice, LVM may have read the older of the two.
+pub(super) fn absent<T>(group: &Group, id: &VolumeId) -> Result<T, VolumeError> {
+    group.healthy()?;
+    Err(VolumeError::NotFound(id.clone()))
 }
 
-fn unhealthy(group: &Group, view: &View) -> VolumeError {
-    let health = group.health();
-    health.map_or_else(VolumeError::Group, |health| {
-        GroupError::Unhealthy { vg: view.vg.name.clone(), health }.into()
-    })
+/// Demands that all disks are there that the LV lies on.
+fn whole(group: &Group, id: &VolumeId, lv: &LvRow) -> Result<(), VolumeError> {
+    if !lv.partial {
+        return Ok(());
+    }
+    group.healthy().map_err(|why| VolumeError::Incomplete { id: id.clone(), why: Box::new(why) })?;
+    let what = format!("LVM says that a disk of volume {id} is missing, and that none of its group is");
+    Err(VolumeError::host(what, "look at pvs and lvs on the node"))
 }
 
 /// The volume of that name in the view; `None` where there is no such LV.
