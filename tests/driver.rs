@@ -8,7 +8,7 @@ mod volume;
 pub(crate) use client::{Client, Mode, refused};
 pub(crate) use log::Log;
 pub(crate) use lvm::{command, make_group, report, sh};
-pub(crate) use volume::{SIZE, Volume};
+pub(crate) use volume::{SIZE, Volume, lv_of};
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};

@@ -16,6 +16,7 @@ mod driver;
 mod ending;
 #[path = "engine/suite.rs"]
 mod engine;
+mod group;
 mod layers;
 mod link;
 mod readme;

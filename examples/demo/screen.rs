@@ -83,9 +83,9 @@ impl Screen {
     /// A program that looks, and what it shows.
     pub(crate) fn shows(&self, command: &str, lines: &[String]) {
         self.line("", &format!("    $ {command}"));
-        lines.iter().for_each(|line| self.line("", &format!("      {line}")));
+        lines.iter().for_each(|line| self.line(DIM, &format!("      {line}")));
         if lines.is_empty() {
-            self.line("", "      (nothing)");
+            self.line(DIM, "      (nothing)");
         }
     }
 

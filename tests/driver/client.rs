@@ -43,6 +43,7 @@ impl Mode {
 pub(crate) struct Client {
     pub(crate) controller: ControllerClient<Channel>,
     pub(crate) node: NodeClient<Channel>,
+    identity: IdentityClient<Channel>,
     deadline: Duration,
 }
 
@@ -50,6 +51,11 @@ pub(crate) struct Client {
 const DEADLINE: Duration = Duration::from_secs(60);
 
 pub(crate) type Answer<T> = Result<T, Status>;
+
+/// The parameters of a class that names a group.
+fn in_group(vg: &str) -> HashMap<String, String> {
+    HashMap::from([("volumeGroup".to_owned(), vg.to_owned())])
+}
 
 fn range(size: u64) -> csi::CapacityRange {
     csi::CapacityRange { required_bytes: size.try_into().unwrap(), limit_bytes: 0 }
@@ -64,9 +70,21 @@ impl Client {
         probe.ok()?.into_inner().ready.filter(|ready| *ready)?;
         Some(Self {
             controller: ControllerClient::new(channel.clone()),
-            node: NodeClient::new(channel),
+            node: NodeClient::new(channel.clone()),
+            identity: IdentityClient::new(channel),
             deadline: DEADLINE,
         })
+    }
+
+    /// The same client, with another deadline for its calls.
+    pub(crate) fn within(&self, deadline: Duration) -> Self {
+        Self { deadline, ..self.clone() }
+    }
+
+    /// Whether the driver says that it is ready.
+    pub(crate) async fn probe(&mut self) -> Answer<bool> {
+        let request = self.request(csi::ProbeRequest {});
+        Ok(self.identity.probe(request).await?.into_inner().ready.unwrap())
     }
 
     fn request<T>(&self, message: T) -> Request<T> {
@@ -80,6 +98,24 @@ impl Client {
             name: name.into(),
             capacity_range: Some(range(size)),
             volume_capabilities: vec![mode.capability()],
+            ..Default::default()
+        })
+        .await
+    }
+
+    /// Makes a volume in that group.
+    pub(crate) async fn create_in(
+        &mut self,
+        vg: &str,
+        name: &str,
+        size: u64,
+        mode: Mode,
+    ) -> Answer<csi::Volume> {
+        self.create_with(csi::CreateVolumeRequest {
+            name: name.into(),
+            capacity_range: Some(range(size)),
+            volume_capabilities: vec![mode.capability()],
+            parameters: in_group(vg),
             ..Default::default()
         })
         .await
@@ -142,7 +178,16 @@ impl Client {
 
     /// What is available, and the largest volume that could be made.
     pub(crate) async fn capacity(&mut self) -> Answer<(u64, u64)> {
-        let request = self.request(csi::GetCapacityRequest::default());
+        self.capacity_as(csi::GetCapacityRequest::default()).await
+    }
+
+    /// The same, of one group.
+    pub(crate) async fn capacity_in(&mut self, vg: &str) -> Answer<(u64, u64)> {
+        self.capacity_as(csi::GetCapacityRequest { parameters: in_group(vg), ..Default::default() }).await
+    }
+
+    async fn capacity_as(&mut self, request: csi::GetCapacityRequest) -> Answer<(u64, u64)> {
+        let request = self.request(request);
         let answer = self.controller.get_capacity(request).await?.into_inner();
         Ok((
             answer.available_capacity.try_into().unwrap(),

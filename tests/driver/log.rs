@@ -2,6 +2,8 @@ use std::io::{Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
+use super::until;
+
 /// What the driver has logged. It is passed on to the test's own output as it comes, too.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
@@ -29,5 +31,10 @@ impl Log {
     /// Whether some line of it holds all of these words.
     pub(crate) fn has(&self, words: &[&str]) -> bool {
         self.text().lines().any(|line| words.iter().all(|word| line.contains(word)))
+    }
+
+    /// Waits until some line holds all of these words.
+    pub(crate) async fn soon(&self, words: &[&str]) {
+        until(&format!("the driver logs {words:?}"), async || self.has(words)).await;
     }
 }

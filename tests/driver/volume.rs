@@ -20,17 +20,22 @@ pub(crate) struct Volume {
 /// The size of a volume whose size does not matter: small, since it is read from end to end.
 pub(crate) const SIZE: u64 = 16 * MIB;
 
+/// The LV of the volume that is asked for by that name.
+pub(crate) fn lv_of(name: &str) -> LvName {
+    LvName::for_volume(&name.parse::<CsiName>().unwrap())
+}
+
 impl Volume {
     /// Makes a volume.
     pub(crate) async fn create(client: &Client, name: &str, mode: Mode) -> Self {
-        client.clone().create(name, SIZE, mode).await.unwrap();
+        client.clone().create_in(VG, name, SIZE, mode).await.unwrap();
         Self::existing(client, name, mode)
     }
 
     /// A volume that was made before.
     pub(crate) fn existing(client: &Client, name: &str, mode: Mode) -> Self {
         let vg = report("vgs", "vg_uuid", VG).remove(0);
-        let lv = LvName::for_volume(&name.parse::<CsiName>().unwrap());
+        let lv = lv_of(name);
         Self {
             client: client.clone(),
             id: format!("{vg}/{lv}"),

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use lab::{Error, Finished, Job, Machine, Streams};
 
 /// How long anything in a guest may take to show.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn run(machine: &Machine, command: &str) -> Result<Finished, Error> {
     machine.start(Job::new(["sh", "-c", command])?, Streams::Capture)?.wait()

@@ -23,9 +23,7 @@ impl Runner {
         let folder = tempfile::tempdir().unwrap();
         let ready = folder.path().join("ready");
         let job = format!("touch {} && sleep 1000", ready.display());
-        // Whoever started these tests in the background may have switched Ctrl-C off for all that they start.
-        let process = Command::new("env")
-            .args(["--default-signal=INT", env!("CARGO_BIN_EXE_lab")])
+        let process = Command::new(env!("CARGO_BIN_EXE_lab"))
             .args(["run", "--share", folder.path().to_str().unwrap()])
             .args(options)
             .args(["--", "sh", "-c", &job])

@@ -1,0 +1,78 @@
+//! What the tests of groups share.
+
+use std::path::{Path, PathBuf};
+
+use tonic::Code;
+
+use crate::driver::{self, Client, Driver, MIB, Mode, SIZE, VG, Volume, make_group, refused, sh, until};
+
+/// A second group, which nothing befalls.
+pub(super) const OTHER: &str = "vg1";
+
+/// Boots a machine with three disks: [`VG`] on the first, [`OTHER`] on the second, nothing on the third.
+pub(super) fn boot(body: impl AsyncFnOnce()) {
+    lab::Machine::new().disk("512M").disk("512M").disk("512M").boot(|| {
+        make_group(VG, &lab::disks()[..1]);
+        make_group(OTHER, &lab::disks()[1..2]);
+        driver::run(body());
+    });
+}
+
+/// Starts a driver on both groups, with these arguments too.
+pub(super) async fn start(arguments: &[&str]) -> (Driver, Client) {
+    let groups = ["--volume-group", VG, "--volume-group", OTHER];
+    let driver = Driver::start_with(&[&groups[..], arguments].concat()).await;
+    let client = driver.client().await;
+    (driver, client)
+}
+
+/// The third disk.
+pub(super) fn spare() -> PathBuf {
+    lab::disks().remove(2)
+}
+
+/// Lets the kernel say that something is new about a disk, as udev does for one that somebody wrote to.
+pub(super) fn announce(disk: &Path) {
+    let name = disk.file_name().unwrap().to_str().unwrap();
+    std::fs::write(format!("/sys/block/{name}/uevent"), "change").unwrap();
+}
+
+/// A volume with a file in it that is not in use and not active.
+pub(super) async fn resting(client: &Client, name: &str) -> Volume {
+    let volume = Volume::in_use(client, name, Mode::Ext4).await;
+    std::fs::write(volume.target.join("marker"), "kept").unwrap();
+    volume.end().await;
+    sh(&format!("lvchange -an {}", volume.lv()));
+    volume
+}
+
+/// Demands that a volume can be used, and holds what it held.
+pub(super) async fn works(volume: &Volume) {
+    volume.start().await;
+    assert_eq!(std::fs::read_to_string(volume.target.join("marker")).unwrap(), "kept");
+    volume.end().await;
+}
+
+/// Demands that nothing can be made in [`VG`] for that reason, and that its capacity says so at that
+/// instant; and that the other group goes on, also for those who do not care where.
+pub(super) async fn takes_nothing(client: &Client, reason: &str) {
+    let mut client = client.clone();
+    refused(client.create_in(VG, "pvc-never", SIZE, Mode::Block).await, Code::ResourceExhausted, reason);
+    assert_eq!(client.capacity_in(VG).await.unwrap(), (0, 0));
+    let (room, _) = client.capacity_in(OTHER).await.unwrap();
+    assert_eq!(client.capacity().await.unwrap(), (room, room));
+    for answer in [
+        client.create_in(OTHER, "pvc-there", SIZE, Mode::Block).await,
+        client.create("pvc-any", SIZE, Mode::Block).await,
+    ] {
+        client.delete(&answer.unwrap().volume_id).await.unwrap();
+    }
+}
+
+/// Waits until volumes are made in [`VG`] again.
+pub(super) async fn recovers(client: &Client) {
+    let mut client = client.clone();
+    until("the group is well again", async || client.capacity_in(VG).await.unwrap().0 > 64 * MIB).await;
+    let made = client.create_in(VG, "pvc-again", SIZE, Mode::Block).await.unwrap();
+    client.delete(&made.volume_id).await.unwrap();
+}
