@@ -49,17 +49,20 @@ impl Driver {
     }
 
     /// Starts whatever `command` makes a driver, and waits until it answers.
-    pub(crate) async fn launch(mut command: Command) -> Self {
-        let socket = PathBuf::from(SOCKET);
+    pub(crate) async fn launch(command: Command) -> Self {
+        Self::launch_at(command, SOCKET).await
+    }
+
+    async fn launch_at(mut command: Command, socket: &str) -> Self {
         let mut child = command
-            .env("CSI_ENDPOINT", format!("unix://{SOCKET}"))
+            .env("CSI_ENDPOINT", format!("unix://{socket}"))
             .env("QUARRY_LOG", "debug")
             .stdin(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
         let (log, reader) = Log::of(child.stderr.take().unwrap());
-        let mut driver = Self { child, socket, log, reader: Some(reader) };
+        let mut driver = Self { child, socket: socket.into(), log, reader: Some(reader) };
         driver.answers().await;
         driver
     }
@@ -91,6 +94,11 @@ impl Driver {
 
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Whether it has ended by itself.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
     }
 
     /// Kills it with no warning.

@@ -11,6 +11,7 @@
 )]
 
 mod command_line;
+mod crash;
 mod demo;
 mod driver;
 mod ending;

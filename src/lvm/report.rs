@@ -62,7 +62,7 @@ pub struct LvRow {
     pub tags: Vec<String>,
     /// When it was made (`lv_time`), by the clock of the host that made it.
     pub created: Option<SystemTime>,
-    /// Whether it has a device.
+    /// Whether it has a device that can be used: one with a table.
     pub active: bool,
     /// Whether its device is open.
     pub open: bool,
@@ -77,6 +77,9 @@ pub struct LvRow {
     pub kind: String,
     /// The group's row, where the report held one beside the LV's.
     pub vg: Option<VgRow>,
+    /// What in its row made no sense: then all but its identity and its name is empty. It is there, and
+    /// must never pass for one that is not.
+    pub fault: Option<String>,
 }
 
 impl LvRow {

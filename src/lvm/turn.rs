@@ -57,6 +57,15 @@ impl Turn {
         Ok(())
     }
 
+    /// Makes good at once what an lvm that died in this turn left: its caller may not come again for
+    /// minutes, and all that time the volume's users would stand still.
+    async fn settle(&mut self, said: &Said) -> Result<(), GroupError> {
+        match said {
+            Said::Words(_) => Ok(()),
+            Said::Nothing(_) => self.resume().await,
+        }
+    }
+
     /// The LV's row as it is this moment: whether it is open or suspended is in no metadata.
     ///
     /// # Errors
@@ -140,7 +149,9 @@ impl Turn {
     /// # Errors
     /// LVM could not resume it: its users still wait.
     pub async fn refresh(&mut self, name: &LvName) -> Result<LvRow, GroupError> {
-        self.change(name, &Command::Refresh(name.clone()), |lv| !lv.suspended).await
+        let command = Command::Refresh(name.clone());
+        let said = self.try_change(name, &command).await?;
+        self.judge(name, &command, said, |lv| !lv.suspended).await
     }
 
     /// Removes the LV. When this answers, LVM does not list it any more.
@@ -149,10 +160,11 @@ impl Turn {
     /// LVM did not remove it.
     pub async fn remove(&mut self, name: &LvName) -> Result<(), GroupError> {
         let command = Command::Remove(name.clone());
-        let messages = self.attempt(&command).await?;
+        let said = self.attempt(&command).await?;
         self.amend(name, command.commits(), &Command::Group).await?;
+        self.settle(&said).await?;
         if self.view()?.lv(name).is_some() {
-            return Err(self.refused(&command, messages));
+            return Err(self.undone(&command, said));
         }
         self.flush().await
     }
@@ -164,10 +176,27 @@ impl Turn {
         command: &Command,
         done: impl Fn(&LvRow) -> bool,
     ) -> Result<LvRow, GroupError> {
-        let messages = self.attempt(command).await?;
+        let said = self.try_change(name, command).await?;
+        self.settle(&said).await?;
+        self.judge(name, command, said, done).await
+    }
+
+    /// Sends a change of one LV, and looks at the LV's row afterwards.
+    async fn try_change(&mut self, name: &LvName, command: &Command) -> Result<Said, GroupError> {
+        let said = self.attempt(command).await?;
         self.amend(name, command.commits(), &Command::Volume(name.clone())).await?;
+        Ok(said)
+    }
+
+    async fn judge(
+        &mut self,
+        name: &LvName,
+        command: &Command,
+        said: Said,
+        done: impl Fn(&LvRow) -> bool,
+    ) -> Result<LvRow, GroupError> {
         let Some(row) = self.view()?.lv(name).filter(|row| done(row)).cloned() else {
-            return Err(self.refused(command, messages));
+            return Err(self.undone(command, said));
         };
         self.flush().await?;
         Ok(row)
@@ -175,11 +204,11 @@ impl Turn {
 
     /// Sends a change. What LVM says against it is kept for the message; whether it is done is seen
     /// by looking. So it is, too, when LVM ended before it answered.
-    async fn attempt(&mut self, command: &Command) -> Result<Vec<String>, GroupError> {
+    async fn attempt(&mut self, command: &Command) -> Result<Said, GroupError> {
         self.seat.unflushed |= command.commits() > 0;
         match self.seat.run(&self.group, command).await {
-            Ok(reply) => Ok(reply.messages),
-            Err(EngineError::Lost { reason, .. }) => Ok(vec![reason]),
+            Ok(reply) => Ok(Said::Words(reply.messages)),
+            Err(lost @ EngineError::Lost { .. }) => Ok(Said::Nothing(lost)),
             Err(source) => Err(self.failed(source)),
         }
     }
@@ -215,6 +244,14 @@ impl Turn {
         }
     }
 
+    /// Tells a refusal, which the same change would meet again, from an end that says nothing of it.
+    fn undone(&self, command: &Command, said: Said) -> GroupError {
+        match said {
+            Said::Words(messages) => self.refused(command, messages),
+            Said::Nothing(source) => self.failed(source),
+        }
+    }
+
     /// LVM did not do it. Where the group has become unhealthy in the meantime, that is why.
     fn refused(&self, command: &Command, messages: Vec<String>) -> GroupError {
         match (self.group.name(), self.group.healthy()) {
@@ -226,4 +263,12 @@ impl Turn {
             (Some(vg), _) => GroupError::Refused { vg, what: command.to_string(), messages },
         }
     }
+}
+
+/// What came back for a change.
+enum Said {
+    /// Words, of which none are needed.
+    Words(Vec<String>),
+    /// Nothing: LVM ended first.
+    Nothing(EngineError),
 }

@@ -110,7 +110,12 @@ impl Volumes {
         let lv = match turn.create(&name, extents, tags.encode()).await {
             Ok(lv) => lv,
             Err(refused @ GroupError::Refused { .. }) => {
-                room_for(&group, turn.view()?, extents)?;
+                // Another driver may have made it since the turn began: two overlap during a roll-out.
+                let view = Arc::clone(turn.view()?);
+                if let Some(existing) = self.compare(&group, &view, &name, request)? {
+                    return Ok(existing);
+                }
+                room_for(&group, &view, extents)?;
                 return Err(refused.into());
             }
             Err(unhealthy @ GroupError::Unhealthy { .. }) => return Err(nothing_started(unhealthy)),

@@ -5,13 +5,13 @@ use crate::lvm::Intent;
 use crate::types::{BlockDevice, DeviceNumber, DmName, DmUuid, VolumeId};
 
 impl Volumes {
-    /// The volume's device, active and not suspended: it is activated or resumed where it is not.
+    /// The volume's device, active and whole: it is activated or loaded anew where it is not.
     ///
     /// # Errors
-    /// LVM could not activate or resume it, or no node leads to it.
+    /// LVM could not do that, or no node leads to it.
     pub(super) async fn device(&self, found: &Found) -> Result<BlockDevice, VolumeError> {
         match self.active(found).await? {
-            Some(device) if !device.suspended => return Ok(device),
+            Some(device) if self.is_whole(found, &device).await? => return Ok(device),
             Some(_) => drop(found.group.turn(Intent::Device).await?.refresh(&found.id.lv).await?),
             None => drop(found.group.turn(Intent::Device).await?.activate(&found.id.lv).await?),
         }
@@ -20,6 +20,16 @@ impl Volumes {
             let what = format!("LVM says that {} is active, and the kernel has no such device", found.id);
             VolumeError::host(what, "look at dmsetup info and udev on the node")
         })
+    }
+
+    /// Whether the kernel's table is in force and as large as the LV. An lvm that was killed leaves
+    /// devices suspended, with an old table, or with a new one that is not in force.
+    ///
+    /// # Errors
+    /// The device is gone.
+    pub(super) async fn is_whole(&self, found: &Found, device: &BlockDevice) -> Result<bool, VolumeError> {
+        let size = self.device_size(&found.id, device.number).await?;
+        Ok(!device.suspended && size >= found.lv.size)
     }
 
     /// Resumes the volume if its device, which has that number, is suspended. The kernel would take away

@@ -67,7 +67,7 @@ impl Volumes {
         let size = found.lv.size;
         let done = Expanded { size, node_expansion_required: false };
         let Some(device) = self.active(found).await? else { return Ok(done) };
-        if device.suspended || self.device_size(&found.id, device.number).await? < size {
+        if !self.is_whole(found, &device).await? {
             found.group.turn(Intent::Device).await?.refresh(&found.id.lv).await?;
         }
         let VolumeMode::Filesystem(fs) = found.tags.mode else { return Ok(done) };

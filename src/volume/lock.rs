@@ -56,6 +56,18 @@ impl LockDir {
             |error: io::Error| VolumeError::host(format!("cannot take the lock file {shown}"), error);
         taken.map_err(io::Error::other).and_then(|taken| taken).map_err(failed)
     }
+
+    /// Removes the lock files that nobody holds: a driver that was killed after it had removed a volume
+    /// left the volume's behind. A lock that is wanted again makes its file anew.
+    ///
+    /// # Errors
+    /// The directory cannot be read.
+    pub(super) async fn sweep(&self) -> Result<(), VolumeError> {
+        let dir = self.0.clone();
+        let failed = |error: io::Error| VolumeError::host("cannot tidy the directory of lock files", error);
+        let swept = tokio::task::spawn_blocking(move || sweep(&dir)).await;
+        swept.map_err(io::Error::other).and_then(|swept| swept).map_err(failed)
+    }
 }
 
 impl VolumeLock {
@@ -89,6 +101,19 @@ fn try_lock(path: &Path) -> io::Result<Option<VolumeLock>> {
     }
 }
 
+fn sweep(dir: &Path) -> io::Result<()> {
+    let entries = match std::fs::read_dir(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    for entry in entries {
+        if let Some(lock) = try_lock(&entry?.path())? {
+            lock.remove_file();
+        }
+    }
+    Ok(())
+}
+
 /// Whether the file is still the one at the path, and not one that was removed meanwhile.
 fn is_at(file: &File, path: &Path) -> bool {
     let (Ok(held), Ok(there)) = (file.metadata(), std::fs::metadata(path)) else { return false };
@@ -112,6 +137,24 @@ mod tests {
         assert!(locks.try_take(&lv).await.unwrap().is_none());
         drop(inherited);
         assert!(locks.try_take(&lv).await.unwrap().is_some());
+    }
+
+    #[tokio::test]
+    async fn sweeping_leaves_the_locks_that_are_held() {
+        let dir = tempfile::tempdir().unwrap();
+        let locks = LockDir::new(dir.path().join("locks"));
+        locks.sweep().await.unwrap();
+        let [held, left] =
+            ["Zvlifi-Ep3t-e0Ng-U42h-o0ye-KHu1-nl7Ns4", "Zvlifi-Ep3t-e0Ng-U42h-o0ye-KHu1-nl7Ns5"]
+                .map(|uuid| uuid.parse().unwrap());
+        let lock = locks.take(&held).await.unwrap();
+        drop(locks.take(&left).await.unwrap());
+        locks.sweep().await.unwrap();
+        let files: Vec<_> = std::fs::read_dir(dir.path().join("locks")).unwrap().collect();
+        assert_eq!(files.len(), 1);
+        assert!(locks.try_take(&held).await.unwrap().is_none());
+        drop(lock);
+        assert!(locks.try_take(&held).await.unwrap().is_some());
     }
 
     #[tokio::test]

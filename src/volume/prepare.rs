@@ -169,10 +169,10 @@ impl Volumes {
         content.map_err(|error| failed(found, "probed", error))
     }
 
-    /// Changes a volume's state, if it is still what it was.
+    /// Changes a volume's state, if it is still what it was. One that is in the new state is left so.
     ///
     /// # Errors
-    /// The volume is not in the state `from` any more, or the group takes no change.
+    /// The volume is in neither of the two states, or the group takes no change.
     pub(super) async fn move_on(
         &self,
         found: &Found,
@@ -182,6 +182,9 @@ impl Volumes {
         let mut turn = found.group.turn(Intent::Change).await?;
         let now = volume_in(turn.view()?, &found.id.lv)?.filter(|(lv, _)| lv.uuid == found.lv.uuid);
         let Some((_, tags)) = now else { return Err(VolumeError::NotFound(found.id.clone())) };
+        if tags.state == to {
+            return Ok(());
+        }
         if tags.state != from {
             let reason = format!("it was {from} a moment ago: something else works on it");
             return Err(VolumeError::State { id: found.id.clone(), state: tags.state, reason });
@@ -191,15 +194,31 @@ impl Volumes {
         Ok(())
     }
 
-    /// Takes up the preparations that an ended driver left undone, and removes hidden volumes that
-    /// serve nothing any more.
+    /// Takes up what an ended driver left undone: resumes volumes that its lvm has left suspended,
+    /// prepares those that are blank, and removes hidden ones that serve nothing any more.
     pub async fn take_up(self: &Arc<Self>) {
+        if let Err(error) = self.locks.sweep().await {
+            tracing::warn!(%error, "lock files of removed volumes may be left");
+        }
         for group in self.groups.all() {
-            let Ok(view) = group.view().await else { continue };
-            blank(&group, &view).iter().for_each(|found| drop(self.prepare(found)));
-            if let Err(error) = self.tidy_growth(&group, &view).await {
-                tracing::warn!(vg = %group.uuid(), error = chain(&error), "cannot tidy up after an interrupted expansion");
+            // One group's trouble holds up no other.
+            let volumes = Arc::clone(self);
+            self.tracker.spawn(async move { volumes.take_up_in(&group).await });
+        }
+    }
+
+    async fn take_up_in(self: &Arc<Self>, group: &Arc<Group>) {
+        // A turn begins with the volumes that a killed lvm has left suspended.
+        let view = match group.turn(Intent::Device).await.and_then(|turn| turn.view().cloned()) {
+            Ok(view) => view,
+            Err(error) => {
+                tracing::warn!(vg = %group.uuid(), error = chain(&error), "what was left undone stays so for now");
+                return;
             }
+        };
+        blank(group, &view).iter().for_each(|found| drop(self.prepare(found)));
+        if let Err(error) = self.tidy_growth(group, &view).await {
+            tracing::warn!(vg = %group.uuid(), error = chain(&error), "cannot tidy up after an interrupted expansion");
         }
     }
 }

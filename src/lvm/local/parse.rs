@@ -102,12 +102,12 @@ impl Answer {
         list.map(Vec::as_slice).ok_or_else(|| format!("it holds no list {kind:?}"))
     }
 
-    /// Fills in the rows. Of many LVs one that cannot be read is passed over; where the answer is about
-    /// one thing, that thing must be readable.
+    /// Fills in the rows. One of many LVs may be unreadable; where the answer is about one thing, that
+    /// thing must be readable.
     fn fill(&self, command: &Command, reply: &mut Reply) -> Result<(), Reason> {
         match command {
             Command::Group => reply.vgs = each(self.list("vg")?, rows::vg)?,
-            Command::Volumes => reply.lvs = rows::readable(self.list("lv")?, |row| rows::lv(row, Own::Alone)),
+            Command::Volumes => reply.lvs = rows::lvs(self.list("lv")?)?,
             Command::Volume(_) => reply.lvs = each(self.list("lv")?, |row| rows::lv(row, Own::WithVg))?,
             Command::Segments(_) => reply.segments = each(self.list("seg")?, rows::segment)?,
             _ => {}

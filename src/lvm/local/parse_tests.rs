@@ -126,7 +126,7 @@ fn foreign_lines_before_and_after_are_passed_over_and_within_they_are_an_error()
 }
 
 #[test]
-fn a_row_that_makes_no_sense_costs_that_row_only() {
+fn an_lv_whose_row_makes_no_sense_is_there_all_the_same_and_costs_no_other() {
     let text = String::from_utf8_lossy(captured!("volumes")).into_owned();
     let all = shell(&Command::Volumes, "lvs", text.as_bytes()).unwrap().lvs.len();
     for (good, bad) in [
@@ -141,7 +141,32 @@ fn a_row_that_makes_no_sense_costs_that_row_only() {
         let broken = text.replacen(good, bad, 1);
         assert_ne!(broken, text);
         let reply = shell(&Command::Volumes, "lvs", broken.as_bytes()).unwrap();
-        assert_eq!((reply.success, reply.lvs.len()), (true, all - 1), "{bad}");
+        assert_eq!((reply.success, reply.lvs.len()), (true, all), "{bad}");
+        let faulty: Vec<_> = reply.lvs.iter().filter(|lv| lv.fault.is_some()).collect();
+        let [lv] = &faulty[..] else { panic!("{bad}: {faulty:?}") };
+        assert!(!lv.name.is_empty() && lv.tags.is_empty(), "{lv:?}");
+    }
+    for field in ["lv_name", "lv_uuid"] {
+        let text = text.replacen(&format!("\"{field}\":"), "\"x\":", 1);
+        unreadable(shell(&Command::Volumes, "lvs", text.as_bytes()), field);
+    }
+}
+
+/// What an lvcreate leaves that is killed before the device has its table.
+#[test]
+fn a_device_without_a_table_is_no_device_yet() {
+    let text = String::from_utf8_lossy(captured!("volumes")).into_owned();
+    let row = text.lines().find(|line| line.contains("\"lv_suspended\":\"suspended\"")).unwrap();
+    let (without, waiting) = (
+        row.replace("\"suspended\"", "\"unknown\"")
+            .replace("\"lv_device_open\":\"\"", "\"lv_device_open\":\"unknown\""),
+        row.replace("\"suspended\"", "\"\""),
+    );
+    for (letter, row_now) in [("X", without.clone()), ("d", without), ("i", waiting)] {
+        let row_now = row_now.replace("\"-wi-s-----\"", &format!("\"-wi-{letter}-----\""));
+        let reply = shell(&Command::Volumes, "lvs", text.replace(row, &row_now).as_bytes()).unwrap();
+        let lv = reply.lvs.iter().find(|lv| lv.name == "susp").unwrap();
+        assert!(lv.fault.is_none() && !lv.active && !lv.open && !lv.suspended, "{letter}: {lv:?}");
     }
 }
 

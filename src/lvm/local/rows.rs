@@ -67,16 +67,6 @@ pub(super) enum Own {
     WithVg,
 }
 
-/// Reads every row that can be read, and warns of the others.
-pub(super) fn readable<T>(rows: &[Value], read: impl Fn(Row<'_>) -> Result<T, RowError>) -> Vec<T> {
-    let read = |value: &Value| {
-        read(Row(value))
-            .inspect_err(|error| tracing::warn!(%error, row = %value, "lvm reports something unreadable"))
-            .ok()
-    };
-    rows.iter().filter_map(read).collect()
-}
-
 /// A volume group's row.
 pub(super) fn vg(row: Row<'_>) -> Result<VgRow, RowError> {
     Ok(VgRow {
@@ -99,10 +89,10 @@ pub(super) fn vg(row: Row<'_>) -> Result<VgRow, RowError> {
 
 /// An LV's row.
 pub(super) fn lv(row: Row<'_>, own: Own) -> Result<LvRow, RowError> {
-    let active = row.flag("lv_active", "active")?;
-    // LVM calls it unknown whether a device that does not exist is open.
+    let active = has_table(row)?;
+    // LVM calls it unknown whether a device that is not there, or not yet whole, is open.
     let device = |field, word| if active { row.flag(field, word) } else { row.text(field).map(|_| false) };
-    let attributes = row.text("lv_attr")?.as_bytes();
+    let attributes = attributes(row)?;
     Ok(LvRow {
         uuid: row.parsed("lv_uuid")?,
         name: row.text("lv_name")?.to_owned(),
@@ -119,7 +109,51 @@ pub(super) fn lv(row: Row<'_>, own: Own) -> Result<LvRow, RowError> {
             Own::Alone => None,
             Own::WithVg => Some(vg(row)?),
         },
+        fault: None,
     })
+}
+
+/// The rows of a group's LVs. One that makes no sense is kept by its name: who overlooked it would take
+/// it for absent, and make it again or call it deleted.
+pub(super) fn lvs(list: &[Value]) -> Result<Vec<LvRow>, RowError> {
+    let read = |value: &Value| {
+        let row = Row(value);
+        lv(row, Own::Alone).or_else(|error| {
+            tracing::warn!(%error, row = %value, "lvm reports something unreadable");
+            only_named(row, error.to_string())
+        })
+    };
+    list.iter().map(read).collect()
+}
+
+/// An LV of which only its identity and its name are known.
+fn only_named(row: Row<'_>, fault: String) -> Result<LvRow, RowError> {
+    Ok(LvRow {
+        uuid: row.parsed("lv_uuid")?,
+        name: row.text("lv_name")?.to_owned(),
+        size: Bytes::ZERO,
+        tags: Vec::new(),
+        created: None,
+        active: false,
+        open: false,
+        suspended: false,
+        partial: false,
+        origin: false,
+        kind: String::new(),
+        vg: None,
+        fault: Some(fault),
+    })
+}
+
+fn attributes(row: Row<'_>) -> Result<&[u8], RowError> {
+    row.text("lv_attr").map(str::as_bytes)
+}
+
+/// Whether an LV's device has a table. An lvm that was killed at the wrong moment leaves one without, or
+/// with one that is not in force yet; LVM calls such an LV active (lvs(8), "lv_attr", the fifth letter).
+fn has_table(row: Row<'_>) -> Result<bool, RowError> {
+    let half_made = matches!(attributes(row)?.get(4), Some(b'd' | b'i' | b'X'));
+    Ok(row.flag("lv_active", "active")? && !half_made)
 }
 
 /// LVM keeps no time for LVs that something very old made.

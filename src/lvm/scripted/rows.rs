@@ -60,6 +60,7 @@ pub(super) fn lv(vg: &Vg, lv: &Lv, devices: &[PathBuf]) -> LvRow {
         origin: lv.origin,
         kind: lv.kind.clone(),
         vg: None,
+        fault: None,
     }
 }
 

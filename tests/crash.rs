@@ -1,0 +1,42 @@
+//! The driver, LVM, mkfs and the machine, killed at every step. Whatever was cut off, the same call again
+//! ends well: nothing is lost or leaked, nothing is formatted twice, nothing stays suspended.
+//!
+//! ```text
+//!   kills, cuts ── the driver, or the machine's power, at each point of an operation   (trap, child)
+//!   lvm         ── lvm, at each of its device-mapper calls                             (strace)
+//!   unfinished  ── driver killed, and calls arriving, while a volume is being prepared
+//! ```
+
+mod bench;
+mod child;
+mod cuts;
+mod kills;
+mod lvm;
+mod strace;
+mod trap;
+mod unfinished;
+mod user;
+
+use std::path::PathBuf;
+
+/// The name of the volume number so and so, as csi-provisioner would make it.
+fn name(number: usize) -> String {
+    format!("pvc-00000000-0000-4000-8000-{number:012}")
+}
+
+/// Where that volume is staged.
+fn staging(number: usize) -> PathBuf {
+    crate::driver::folder(&format!("staging-{number}"))
+}
+
+/// Holds that these volumes are there, staged once at least, of that size, and nothing else.
+#[track_caller]
+fn holds_volumes(numbers: impl IntoIterator<Item = usize>, size: u64) {
+    let names: Vec<String> = numbers.into_iter().map(name).collect();
+    bench::holds_exactly(names.iter().map(|name| (name.as_str(), size, "u")));
+}
+
+/// The id of that volume.
+fn id(number: usize) -> String {
+    format!("{}/{}", crate::driver::report("vgs", "vg_uuid", crate::driver::VG)[0], name(number))
+}
