@@ -1,23 +1,30 @@
 //! The wiring: what is made out of the configuration, and in which order it starts and ends.
 
+mod driver;
+mod node;
 mod signals;
 mod standalone;
 
-pub use standalone::{Machine, standalone};
+pub use driver::Machine;
+pub use node::node;
+pub use standalone::standalone;
 
 use std::io::{self, Write as _};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 use tracing::subscriber::SetGlobalDefaultError;
 
 use crate::cli::{self, Command};
-use crate::config::{self, Config, ConfigError, Flags};
+use crate::config::{self, Config, ConfigError, Flags, NodeConfig, NodeFlags};
 use crate::exec::MissingPrograms;
 use crate::lvm::EngineError;
-use crate::server::{ServeError, Socket, SocketError};
+use crate::mount::MountError;
+use crate::server::{Drained, Health, HealthError, ServeError, Socket, SocketError};
 use crate::telemetry;
 
 /// How long blocking calls that still run may hold up the end of the process once everything that
@@ -45,6 +52,23 @@ pub enum AppError {
     /// Nothing can be served there.
     #[error("cannot serve")]
     Socket(#[from] SocketError),
+    /// Probes cannot be answered there.
+    #[error("cannot answer probes")]
+    Health(#[from] HealthError),
+    /// What is mounted for pods would not be seen by them.
+    #[error(
+        "mounts below {} are not seen by the host, so pods would see empty volumes: mount the directory with mountPropagation: Bidirectional into a privileged container", .0.display()
+    )]
+    NotShared(PathBuf),
+    /// The kubelet's directory cannot be looked at.
+    #[error("cannot use the kubelet's directory {}", .directory.display())]
+    Kubelet {
+        /// The directory.
+        directory: PathBuf,
+        /// The reason.
+        #[source]
+        source: MountError,
+    },
     /// Serving failed.
     #[error("serving ended")]
     Serve(#[from] ServeError),
@@ -63,6 +87,9 @@ impl AppError {
             | Self::Programs(_)
             | Self::Lvm(_)
             | Self::Socket(_)
+            | Self::Health(_)
+            | Self::NotShared(_)
+            | Self::Kubelet { .. }
             | Self::Serve(_)
             | Self::Output(_) => ExitCode::FAILURE,
         }
@@ -76,6 +103,7 @@ impl AppError {
 pub fn run(command: Command) -> Result<(), AppError> {
     match command {
         Command::Standalone(flags) => run_standalone(*flags),
+        Command::Node(flags) => run_node(*flags),
         Command::ConfigSchema => print_schema().map_err(AppError::Output),
     }
 }
@@ -86,22 +114,72 @@ fn print_schema() -> io::Result<()> {
     writeln!(stdout)
 }
 
-/// Reads the configuration, and serves until a signal ends it. Work that is left undone at the end of the
-/// grace period is no error, but logged.
 fn run_standalone(flags: Flags) -> Result<(), AppError> {
     let config = Config::load(flags)?;
+    run_role(&config.clone(), async |start: Start| {
+        let machine = Machine::local(&config, &start.background).await?;
+        standalone(config, start.socket, machine, start.background, start.shutdown).await
+    })
+}
+
+fn run_node(flags: NodeFlags) -> Result<(), AppError> {
+    let config = NodeConfig::load(flags)?;
+    run_role(&config.driver.clone(), async |start: Start| {
+        node::check_mounts(&config.kubelet_directory).await?;
+        let machine = Machine::local(&config.driver, &start.background).await?;
+        node(config, start.socket, machine, start.background, start.shutdown).await
+    })
+}
+
+/// What a role finds when it starts.
+struct Start {
+    socket: Socket,
+    background: TaskTracker,
+    shutdown: CancellationToken,
+}
+
+/// Runs a role until a signal ends it. Work that is left undone at the end of the grace period is no error,
+/// but logged.
+fn run_role(
+    config: &Config,
+    role: impl AsyncFnOnce(Start) -> Result<Drained, AppError>,
+) -> Result<(), AppError> {
     telemetry::start(&config.log_filter, config.log_format)?;
-    let runtime = runtime(&config).map_err(AppError::Start)?;
+    let runtime = runtime(config).map_err(AppError::Start)?;
     let result = runtime.block_on(async {
         let shutdown = signals::shutdown().map_err(AppError::Start)?;
         // First of all: where another driver serves, this one touches nothing.
         let socket = Socket::bind(&config.endpoint)?;
-        let background = TaskTracker::new();
-        let machine = Machine::local(&config, &background).await?;
-        standalone(config, socket, machine, background, shutdown).await
+        // Before LVM is: the process is alive, whatever LVM does. Until the very end.
+        let _probes = answer_probes(config).await?;
+        role(Start { socket, background: TaskTracker::new(), shutdown }).await
     });
     runtime.shutdown_timeout(LAST_CALLS);
     result.map(|_| ())
+}
+
+/// Answers probes, where it is wanted, for as long as the guard lives.
+async fn answer_probes(config: &Config) -> Result<Option<DropGuard>, AppError> {
+    let Some(address) = config.health_address else { return Ok(None) };
+    let (health, stop) = (Health::bind(address).await?, CancellationToken::new());
+    let tracker = TaskTracker::new();
+    tracker.spawn(health.serve(ready, tracker.clone(), stop.clone()));
+    Ok(Some(stop.drop_guard()))
+}
+
+/// Whether the driver is ready: as soon as it is there. A group that is not is that group's trouble.
+const fn ready() -> bool {
+    true
+}
+
+/// Says that calls are taken.
+fn announce(config: &Config) {
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        node = %config.node_name,
+        endpoint = %config.endpoint,
+        "serving"
+    );
 }
 
 fn runtime(config: &Config) -> io::Result<Runtime> {

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::config::Flags;
+use crate::config::{Flags, NodeFlags};
 use crate::types::chain;
 
 /// The exit code of a command that was typed wrongly (sysexits.h, `EX_USAGE`).
@@ -37,6 +37,15 @@ pub enum Command {
     #[command(after_help = "Example, with a volume group vg0 of which 10 GiB stay free for expansions:\n  \
                             quarry standalone --volume-group vg0=10GiB --endpoint unix:///run/quarry/csi.sock")]
     Standalone(Box<Flags>),
+    /// Serves the volumes of one Kubernetes node.
+    ///
+    /// The kubelet calls it on the unix socket. It dials the controllers, which then call it over the
+    /// same connection, so it needs no port of its own and no permission of the API server. Needs root and
+    /// LVM. Stop it with SIGTERM: it finishes what it began.
+    #[command(
+        after_help = "Example:\n  quarry node --volume-group vg0 --controller quarry-controller.quarry.svc:9808"
+    )]
+    Node(Box<NodeFlags>),
     /// Prints the JSON schema of the configuration file.
     #[command(after_help = "Example:\n  quarry config-schema > quarry.schema.json")]
     ConfigSchema,

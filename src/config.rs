@@ -6,13 +6,17 @@
 
 mod file;
 mod flags;
+mod health;
+mod node;
 mod settings;
 mod span;
 
 pub use file::FileError;
 pub use flags::Flags;
+pub use node::{NodeConfig, NodeFlags};
 pub use settings::{GroupSettings, Settings, schema};
 
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -31,6 +35,8 @@ pub struct Config {
     pub node_name: NodeName,
     /// Where the gRPC services are served.
     pub endpoint: Endpoint,
+    /// Where probes are answered over HTTP; `None` where they are not.
+    pub health_address: Option<SocketAddr>,
     /// For what need not outlive a reboot: locks, LVM's settings.
     pub run_directory: PathBuf,
     /// For backups of the groups' metadata.
@@ -52,10 +58,15 @@ pub struct Config {
 /// The default of every setting that has one, as it would be typed.
 pub(crate) mod default {
     pub(crate) const ENDPOINT: &str = "unix:///run/quarry/csi.sock";
+    pub(crate) const HEALTH_ADDRESS: &str = "off";
+    pub(crate) const NODE_HEALTH_ADDRESS: &str = "0.0.0.0:9809";
     pub(crate) const RUN_DIRECTORY: &str = "/run/quarry";
     pub(crate) const BACKUP_DIRECTORY: &str = "/var/lib/quarry/backup";
     pub(crate) const LVM_LOCKING_DIRECTORY: &str = "/run/lock/lvm";
     pub(crate) const LVM_PATIENCE: &str = "30s";
+    pub(crate) const CA_DIRECTORY: &str = "/etc/quarry/ca";
+    pub(crate) const TOKEN_FILE: &str = "/var/run/secrets/quarry/token";
+    pub(crate) const KUBELET_DIRECTORY: &str = "/var/lib/kubelet";
     pub(crate) const GRACE_PERIOD: &str = "5m";
     pub(crate) const LOG: &str = "info";
     pub(crate) const RUNTIME_THREADS: usize = 2;
@@ -84,6 +95,9 @@ pub enum ConfigError {
         "no volume group is named: give --volume-group NAME, or a [[volume-groups]] entry in the file of --config"
     )]
     NoVolumeGroup,
+    /// Nobody to be linked to.
+    #[error("no controller is named: give --controller NAME:PORT, or controller in the file of --config")]
+    NoController,
 }
 
 impl Config {
@@ -93,8 +107,7 @@ impl Config {
     /// See [`ConfigError`]; all of them are the user's to mend.
     pub fn load(flags: Flags) -> Result<Self, ConfigError> {
         let (path, typed) = flags.into_settings();
-        let file = path.as_deref().map(file::read).transpose()?.unwrap_or_default();
-        Self::resolve(typed.or(file), &hostname())
+        Self::resolve(with_file(path, typed)?, &hostname())
     }
 
     /// What the settings mean; `hostname` is the node's name where none is set.
@@ -113,10 +126,12 @@ impl Config {
         let lvm_patience = text(settings.lvm_patience, default::LVM_PATIENCE);
         let grace_period = text(settings.grace_period, default::GRACE_PERIOD);
         let log = text(settings.log, default::LOG);
+        let health_address = text(settings.health_address, default::HEALTH_ADDRESS);
         Ok(Self {
             volume_groups,
             node_name: setting("node-name", text(settings.node_name, hostname).parse())?,
             endpoint: setting("endpoint", endpoint.parse())?,
+            health_address: setting("health-address", health::parse(&health_address))?,
             run_directory: directory("run-directory", settings.run_directory, default::RUN_DIRECTORY)?,
             backup_directory: directory(
                 "backup-directory",
@@ -140,6 +155,11 @@ impl Config {
     }
 }
 
+/// What was typed, and the file's for what was not.
+fn with_file(path: Option<PathBuf>, typed: Settings) -> Result<Settings, ConfigError> {
+    Ok(typed.or(path.as_deref().map(file::read).transpose()?.unwrap_or_default()))
+}
+
 fn setting<T>(setting: &'static str, result: Result<T, ParseError>) -> Result<T, ConfigError> {
     result.map_err(|source| ConfigError::Setting { setting, source })
 }
@@ -158,7 +178,7 @@ fn absolute(path: &Path) -> Result<(), ParseError> {
     if path.is_absolute() {
         return Ok(());
     }
-    Err(ParseError::new("directory", &path.to_string_lossy(), "must be an absolute path"))
+    Err(ParseError::new("path", &path.to_string_lossy(), "must be an absolute path"))
 }
 
 fn threads(typed: Option<usize>) -> Result<NonZeroUsize, ParseError> {

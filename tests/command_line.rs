@@ -75,3 +75,22 @@ fn a_socket_that_is_served_on_is_a_failure_that_names_it() {
     assert!(message.contains(&format!("another process serves on {}", socket.display())), "{message}");
     assert!(Path::exists(&socket), "it is not ours to remove");
 }
+
+#[test]
+fn a_node_that_knows_no_controller_or_no_kubelet_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let node = |arguments: &[&str]| {
+        let endpoint = format!("--endpoint={}", at("csi.sock"));
+        let given = ["node", "--volume-group=none", "--health-address=off", &endpoint];
+        let output = quarry(&[given.as_slice(), arguments].concat());
+        (output.status.code(), text(&output.stderr).to_owned())
+    };
+    let (code, message) = node(&[]);
+    assert_eq!(code, Some(64), "{message}");
+    assert!(message.contains("no controller is named: give --controller NAME:PORT"), "{message}");
+    let missing = at("kubelet");
+    let (code, message) = node(&["--controller=127.0.0.1:1", &format!("--kubelet-directory={missing}")]);
+    assert_eq!(code, Some(1), "{message}");
+    assert!(message.contains(&format!("cannot use the kubelet's directory {missing}")), "{message}");
+}

@@ -75,13 +75,14 @@ fn every_make_target_exists() {
 
 #[test]
 fn every_flag_exists_and_none_is_left_out() {
-    let help = output(&["standalone", "--help"]);
+    let help = [output(&["standalone", "--help"]), output(&["node", "--help"])].concat();
     let readme = readme();
     let table = section(&readme, "Configuration");
     let told: BTreeSet<&str> = first_cells(table).into_iter().flat_map(flags).collect();
     let there: BTreeSet<&str> = flags(&help).into_iter().filter(|flag| *flag != "--help").collect();
     assert_eq!(told, there);
-    let commands = readme.lines().filter(|line| line.contains("quarry standalone"));
+    let commands =
+        readme.lines().filter(|line| line.contains("quarry standalone") || line.contains("quarry node"));
     for flag in commands.flat_map(flags).chain(flags(section(&readme, "Troubleshooting"))) {
         assert!(there.contains(flag), "{flag} is no flag");
     }

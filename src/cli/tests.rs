@@ -17,17 +17,24 @@ fn the_definition_is_sound() {
 fn every_flag_is_explained() {
     let mut command = Cli::command();
     command.build();
-    let standalone = command.find_subcommand_mut("standalone").unwrap();
-    for flag in standalone.get_arguments().filter(|flag| flag.get_id() != "help") {
-        assert!(flag.get_help().is_some(), "{} has no help", flag.get_id());
-        assert!(flag.get_env().is_some(), "{} has no environment variable", flag.get_id());
+    for role in ["standalone", "node"] {
+        let role = command.find_subcommand_mut(role).unwrap();
+        for flag in role.get_arguments().filter(|flag| flag.get_id() != "help") {
+            assert!(flag.get_help().is_some(), "{} has no help", flag.get_id());
+            assert!(flag.get_env().is_some(), "{} has no environment variable", flag.get_id());
+        }
     }
-    let help = standalone.render_long_help().to_string();
+    let mut help = |role: &str| command.find_subcommand_mut(role).unwrap().render_long_help().to_string();
+    let (standalone, node) = (help("standalone"), help("node"));
+    for flag in ["--controller", "--ca-directory", "--token-file", "--kubelet-directory"] {
+        assert!(node.contains(flag) && !standalone.contains(flag), "{flag} is not in the right help");
+    }
     for flag in [
         "--volume-group",
         "--config",
         "--node-name",
         "--endpoint",
+        "--health-address",
         "--run-directory",
         "--backup-directory",
         "--lvm-locking-directory",
@@ -38,7 +45,7 @@ fn every_flag_is_explained() {
         "--runtime-threads",
         "Example",
     ] {
-        assert!(help.contains(flag), "{flag} is not in the help");
+        assert!(standalone.contains(flag) && node.contains(flag), "{flag} is not in the help");
     }
 }
 
@@ -53,6 +60,7 @@ fn asking_for_help_is_no_mistake_and_everything_else_is() {
         assert!(read(line).unwrap_err().0.use_stderr(), "{line}");
     }
     assert!(read("standalone --volume-group vg0").is_ok());
+    assert!(read("node --volume-group vg0 --controller c:1").is_ok());
     assert!(read("config-schema").is_ok());
 }
 

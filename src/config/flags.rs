@@ -33,6 +33,10 @@ pub struct Flags {
     #[arg(long, value_name = "unix:///PATH", env = "CSI_ENDPOINT", help = with_default("The unix socket to serve on.", default::ENDPOINT))]
     endpoint: Option<String>,
 
+    /// Where GET /healthz is answered, or off. [default: off; for a node 0.0.0.0:9809]
+    #[arg(long, value_name = "ADDRESS:PORT", env = "QUARRY_HEALTH_ADDRESS")]
+    health_address: Option<String>,
+
     #[arg(long, value_name = "DIR", env = "QUARRY_RUN_DIRECTORY", help = with_default("For what need not outlive a reboot.", default::RUN_DIRECTORY))]
     run_directory: Option<PathBuf>,
 
@@ -60,7 +64,7 @@ pub struct Flags {
 }
 
 /// Clap's own defaults would hide whether a flag was given, and with it whether the file counts.
-fn with_default(help: &str, default: &str) -> String {
+pub(super) fn with_default(help: &str, default: &str) -> String {
     format!("{help} [default: {default}]")
 }
 
@@ -72,6 +76,7 @@ impl Flags {
             volume_groups: self.volume_groups.map(groups),
             node_name: self.node_name,
             endpoint: self.endpoint,
+            health_address: self.health_address,
             run_directory: self.run_directory,
             backup_directory: self.backup_directory,
             lvm_locking_directory: self.lvm_locking_directory,
@@ -80,6 +85,7 @@ impl Flags {
             log: self.log,
             log_format: self.log_format,
             runtime_threads: self.runtime_threads,
+            ..Settings::default()
         };
         (self.config, settings)
     }

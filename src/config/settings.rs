@@ -23,6 +23,20 @@ pub struct Settings {
     pub node_name: Option<String>,
     /// The unix socket on which the gRPC services are served. By default unix:///run/quarry/csi.sock.
     pub endpoint: Option<String>,
+    /// Where GET /healthz is answered for probes: an address and a port, or off. By default off, and for a
+    /// node 0.0.0.0:9809.
+    pub health_address: Option<String>,
+    /// For a node: where its controllers are. NAME:PORT, of which every address is dialled, or ADDRESS:PORT
+    /// with a comma between several. Needed, here or by flag.
+    pub controller: Option<String>,
+    /// For a node: the directory with ca.crt, the CA certificates of the controllers. By default
+    /// /etc/quarry/ca.
+    pub ca_directory: Option<PathBuf>,
+    /// For a node: the file with the service account token that tells which node it is. By default
+    /// /var/run/secrets/quarry/token.
+    pub token_file: Option<PathBuf>,
+    /// For a node: the kubelet's directory. By default /var/lib/kubelet.
+    pub kubelet_directory: Option<PathBuf>,
     /// A directory for what need not outlive a reboot. By default /run/quarry.
     pub run_directory: Option<PathBuf>,
     /// A directory for backups of the groups' metadata. By default /var/lib/quarry/backup.
@@ -68,6 +82,11 @@ impl Settings {
             volume_groups: self.volume_groups.or(other.volume_groups),
             node_name: self.node_name.or(other.node_name),
             endpoint: self.endpoint.or(other.endpoint),
+            health_address: self.health_address.or(other.health_address),
+            controller: self.controller.or(other.controller),
+            ca_directory: self.ca_directory.or(other.ca_directory),
+            token_file: self.token_file.or(other.token_file),
+            kubelet_directory: self.kubelet_directory.or(other.kubelet_directory),
             run_directory: self.run_directory.or(other.run_directory),
             backup_directory: self.backup_directory.or(other.backup_directory),
             lvm_locking_directory: self.lvm_locking_directory.or(other.lvm_locking_directory),

@@ -4,6 +4,7 @@ use clap::builder::Resettable;
 use clap::{CommandFactory, FromArgMatches, Parser};
 
 use super::*;
+use crate::link::Controllers;
 use crate::types::{Bytes, VgName};
 
 #[derive(Parser)]
@@ -12,16 +13,30 @@ struct Line {
     flags: Flags,
 }
 
+#[derive(Parser)]
+struct NodeLine {
+    #[command(flatten)]
+    flags: NodeFlags,
+}
+
 /// Reads a command line, whatever the environment of the tests is.
-fn flags(line: &str) -> Flags {
-    let command = Line::command().mut_args(|arg| arg.env(Resettable::Reset));
+fn read<L: CommandFactory + FromArgMatches>(line: &str) -> L {
+    let command = L::command().mut_args(|arg| arg.env(Resettable::Reset));
     let words = std::iter::once("quarry").chain(line.split_whitespace());
     let matches = command.try_get_matches_from(words).unwrap();
-    Line::from_arg_matches(&matches).unwrap().flags
+    L::from_arg_matches(&matches).unwrap()
+}
+
+fn flags(line: &str) -> Flags {
+    read::<Line>(line).flags
 }
 
 fn typed(line: &str) -> Settings {
     flags(line).into_settings().1
+}
+
+fn typed_for_a_node(line: &str) -> Settings {
+    read::<NodeLine>(line).flags.into_settings().1
 }
 
 fn file(text: &str) -> Settings {
@@ -34,6 +49,11 @@ fn full() -> Settings {
         volume_groups: Some(vec![GroupSettings { name: "vg0".into(), reserve: Some("10GiB".into()) }]),
         node_name: Some("n1".into()),
         endpoint: Some("unix:///a/csi.sock".into()),
+        health_address: Some("127.0.0.1:1".into()),
+        controller: Some("controllers:9808".into()),
+        ca_directory: Some("/a/ca".into()),
+        token_file: Some("/a/token".into()),
+        kubelet_directory: Some("/a/kubelet".into()),
         run_directory: Some("/a/run".into()),
         backup_directory: Some("/a/backup".into()),
         lvm_locking_directory: Some("/a/lock".into()),
@@ -48,6 +68,11 @@ fn full() -> Settings {
 const FULL_FILE: &str = r#"
     node-name = "n1"
     endpoint = "unix:///a/csi.sock"
+    health-address = "127.0.0.1:1"
+    controller = "controllers:9808"
+    ca-directory = "/a/ca"
+    token-file = "/a/token"
+    kubelet-directory = "/a/kubelet"
     run-directory = "/a/run"
     backup-directory = "/a/backup"
     lvm-locking-directory = "/a/lock"
@@ -64,12 +89,16 @@ const FULL_FILE: &str = r#"
 
 const FULL_LINE: &str = "--node-name n1 --endpoint unix:///a/csi.sock --run-directory /a/run \
     --backup-directory /a/backup --lvm-locking-directory /a/lock --lvm-patience 45s --grace-period 90s --log debug \
-    --log-format json --runtime-threads 4 --volume-group vg0=10GiB";
+    --log-format json --runtime-threads 4 --volume-group vg0=10GiB --health-address 127.0.0.1:1";
+
+const FULL_NODE_LINE: &str =
+    "--controller controllers:9808 --ca-directory /a/ca --token-file /a/token --kubelet-directory /a/kubelet";
 
 #[test]
 fn a_file_and_a_command_line_can_say_the_same() {
     assert_eq!(file(FULL_FILE), full());
-    assert_eq!(typed(FULL_LINE), full());
+    assert_eq!(typed_for_a_node(&format!("{FULL_LINE} {FULL_NODE_LINE}")), full());
+    assert_eq!(typed(FULL_LINE).or(typed_for_a_node(FULL_NODE_LINE)), full());
 }
 
 #[test]
@@ -82,6 +111,7 @@ fn each_setting_has_its_meaning() {
             volume_groups: groups.into(),
             node_name: "n1".parse().unwrap(),
             endpoint: "/a/csi.sock".parse().unwrap(),
+            health_address: Some("127.0.0.1:1".parse().unwrap()),
             run_directory: "/a/run".into(),
             backup_directory: "/a/backup".into(),
             lvm_locking_directory: "/a/lock".into(),
@@ -95,10 +125,57 @@ fn each_setting_has_its_meaning() {
 }
 
 #[test]
+fn each_setting_of_a_node_has_its_meaning() {
+    let config = NodeConfig::resolve(full(), "host").unwrap();
+    assert_eq!(
+        config,
+        NodeConfig {
+            driver: Config::resolve(full(), "host").unwrap(),
+            controllers: Controllers::Name { host: "controllers".to_owned(), port: 9808 },
+            ca_directory: "/a/ca".into(),
+            token_file: "/a/token".into(),
+            kubelet_directory: "/a/kubelet".parse().unwrap(),
+        }
+    );
+}
+
+#[test]
+fn the_defaults_of_a_node_make_sense() {
+    let line = "--volume-group vg0 --controller 10.0.0.1:9808";
+    let config = NodeConfig::resolve(typed_for_a_node(line), "host").unwrap();
+    assert_eq!(config.ca_directory, Path::new("/etc/quarry/ca"));
+    assert_eq!(config.token_file, Path::new("/var/run/secrets/quarry/token"));
+    assert_eq!(config.kubelet_directory.to_path(), Path::new("/var/lib/kubelet"));
+    assert_eq!(config.driver.health_address, Some("0.0.0.0:9809".parse().unwrap()));
+    let off = typed_for_a_node(&format!("{line} --health-address off"));
+    assert_eq!(NodeConfig::resolve(off, "host").unwrap().driver.health_address, None);
+}
+
+#[test]
+fn what_makes_no_sense_for_a_node_is_refused_with_its_name() {
+    for (flag, name) in [
+        ("--controller nowhere", "controller"),
+        ("--controller a:1 --ca-directory ca", "ca-directory"),
+        ("--controller a:1 --token-file token", "token-file"),
+        ("--controller a:1 --kubelet-directory kubelet", "kubelet-directory"),
+        ("--controller a:1 --kubelet-directory /", "kubelet-directory"),
+    ] {
+        match NodeConfig::resolve(typed_for_a_node(&format!("--volume-group vg0 {flag}")), "host") {
+            Err(ConfigError::Setting { setting, .. }) => assert_eq!(setting, name, "{flag}"),
+            other => panic!("{flag}: {other:?}"),
+        }
+    }
+    let resolve = |line| NodeConfig::resolve(typed_for_a_node(line), "host");
+    assert!(matches!(resolve("--volume-group vg0"), Err(ConfigError::NoController)));
+    assert!(matches!(resolve("--controller a:1"), Err(ConfigError::NoVolumeGroup)));
+}
+
+#[test]
 fn the_defaults_make_sense() {
     let config = Config::resolve(typed("--volume-group vg0"), "host.example").unwrap();
     assert_eq!(config.node_name.as_str(), "host.example");
     assert_eq!(config.endpoint.to_string(), default::ENDPOINT);
+    assert_eq!(config.health_address, None);
     assert_eq!(config.lvm_locking_directory, Path::new("/run/lock/lvm"));
     assert_eq!(config.lvm_patience, Duration::from_secs(30));
     assert_eq!(config.grace_period, Duration::from_secs(300));
@@ -136,6 +213,7 @@ fn what_makes_no_sense_is_refused_with_its_name() {
             "volume-groups",
         ),
         ("--volume-group vg0 --endpoint tcp://1.2.3.4:5", "endpoint"),
+        ("--volume-group vg0 --health-address 9809", "health-address"),
         ("--volume-group vg0 --run-directory run", "run-directory"),
         ("--volume-group vg0 --backup-directory x", "backup-directory"),
         ("--volume-group vg0 --lvm-locking-directory x", "lvm-locking-directory"),

@@ -10,15 +10,17 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::backoff::Backoff;
-use super::hello::{HelloError, Welcomed, hello};
+use super::hello::{Greeting, HelloError, Welcomed};
 use super::serve::serve;
 use super::{Controllers, Services, TokenFile, Tuning};
-use crate::types::chain;
+use crate::types::{NodeName, chain};
 
 /// What a node's links are made of.
 pub struct Dial {
     /// Where its controllers are.
     pub controllers: Controllers,
+    /// The node, as its settings name it. The controllers must know it under the same name.
+    pub node: NodeName,
     /// The directory with the CA's certificates, `ca.crt`. It is read at each hello, and need not be
     /// there yet.
     pub ca: PathBuf,
@@ -100,8 +102,9 @@ impl Dialler {
         let mut said = Said::default();
         while wanted.borrow_and_update().contains(&address) && !self.stop.is_cancelled() {
             let started = Instant::now();
-            let dialled = hello(address, &self.dial.ca, &self.dial.token, tuning);
-            match self.stop.run_until_cancelled(dialled).await {
+            let Dial { node, ca, token, .. } = &self.dial;
+            let greeting = Greeting { node, ca, token, tuning };
+            match self.stop.run_until_cancelled(greeting.say_to(address)).await {
                 None => return,
                 Some(Ok(welcomed)) => {
                     said.forget();
@@ -149,6 +152,7 @@ fn complain(address: SocketAddr, error: &HelloError, why: &str) {
         | HelloError::Broken(_)
         | HelloError::Late
         | HelloError::Refused(_)
+        | HelloError::Misnamed { .. }
         | HelloError::Version(_) => tracing::warn!(controller = %address, why, "no link"),
     }
 }

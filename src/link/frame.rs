@@ -49,7 +49,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_message_reads_back_and_nothing_beyond_it_is_taken() {
-        let sent = Welcome { version: 7, driver_version: "1.2".to_owned(), refusal: String::new() };
+        let sent = Welcome { version: 7, driver_version: "1.2".to_owned(), ..Default::default() };
         let mut wire = Vec::new();
         write(&mut wire, &sent).await.unwrap();
         wire.extend_from_slice(b"PRI");

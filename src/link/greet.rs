@@ -73,7 +73,10 @@ impl Greeter<'_> {
         let mut answer =
             Welcome { driver_version: env!("CARGO_PKG_VERSION").to_owned(), ..Welcome::default() };
         match &judged {
-            Ok((version, ..)) => answer.version = *version,
+            Ok((version, _, reviewed)) => {
+                answer.version = *version;
+                answer.node.clone_from(&reviewed.node);
+            }
             Err(error) => answer.refusal = error.to_string(),
         }
         let sent = frame::write(&mut stream, &answer).await;

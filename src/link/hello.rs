@@ -11,6 +11,7 @@ use super::roots::{self, RootsError};
 use super::token::TokenError;
 use super::{SERVER_NAME, TokenFile, Tuning, frame};
 use crate::proto::quarry::v1::{Hello, Welcome};
+use crate::types::NodeName;
 
 /// Why a controller that was dialled gave no link.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +37,16 @@ pub(super) enum HelloError {
     /// The controller said no.
     #[error("the controller refuses this node: {0}")]
     Refused(String),
+    /// The controller knows this node under another name.
+    #[error(
+        "the token is that of node {theirs}, and this driver calls itself {own}: set --node-name to the name of the Node object (spec.nodeName)"
+    )]
+    Misnamed {
+        /// What the token says.
+        theirs: String,
+        /// What this node's settings say.
+        own: NodeName,
+    },
     /// The controller said something that makes no sense.
     #[error("the controller chose protocol version {0}, which this driver does not speak")]
     Version(u32),
@@ -48,42 +59,52 @@ pub(super) struct Welcomed {
     pub(super) driver_version: String,
 }
 
-/// The node's half of a hello: connects, makes sure whom it talks to, and says who it is.
-pub(super) async fn hello(
-    address: SocketAddr,
-    ca: &Path,
-    token: &TokenFile,
-    tuning: &Tuning,
-) -> Result<Welcomed, HelloError> {
-    timeout(tuning.hello, hello_in_time(address, ca, token, tuning)).await.unwrap_or(Err(HelloError::Late))
+/// What a node says hello with.
+pub(super) struct Greeting<'a> {
+    pub(super) node: &'a NodeName,
+    pub(super) ca: &'a Path,
+    pub(super) token: &'a TokenFile,
+    pub(super) tuning: &'a Tuning,
 }
 
-async fn hello_in_time(
-    address: SocketAddr,
-    ca: &Path,
-    token: &TokenFile,
-    tuning: &Tuning,
-) -> Result<Welcomed, HelloError> {
-    let tls = roots::connector(ca).await?;
-    let token = token.read().await?;
-    let stream = TcpStream::connect(address).await.map_err(HelloError::Connect)?;
-    stream.set_nodelay(true).map_err(HelloError::Connect)?;
-    let name = ServerName::try_from(SERVER_NAME).map_err(|error| HelloError::Tls(io::Error::other(error)))?;
-    let mut stream = tls.connect(name, stream).await.map_err(HelloError::Tls)?;
-    let hello = Hello {
-        oldest_version: tuning.versions.oldest(),
-        newest_version: tuning.versions.newest(),
-        driver_version: env!("CARGO_PKG_VERSION").to_owned(),
-        token: token.reveal().to_owned(),
-    };
-    frame::write(&mut stream, &hello).await.map_err(HelloError::Broken)?;
-    let Welcome { version, driver_version, refusal } =
-        frame::read(&mut stream).await.map_err(HelloError::Broken)?;
-    if !refusal.is_empty() {
-        return Err(HelloError::Refused(refusal));
+impl Greeting<'_> {
+    /// The node's half of a hello: connects, makes sure whom it talks to, and says who it is.
+    pub(super) async fn say_to(&self, address: SocketAddr) -> Result<Welcomed, HelloError> {
+        timeout(self.tuning.hello, self.say_in_time(address)).await.unwrap_or(Err(HelloError::Late))
     }
-    if !tuning.versions.contains(version) {
-        return Err(HelloError::Version(version));
+
+    async fn say_in_time(&self, address: SocketAddr) -> Result<Welcomed, HelloError> {
+        let tls = roots::connector(self.ca).await?;
+        let token = self.token.read().await?;
+        let stream = TcpStream::connect(address).await.map_err(HelloError::Connect)?;
+        stream.set_nodelay(true).map_err(HelloError::Connect)?;
+        let name =
+            ServerName::try_from(SERVER_NAME).map_err(|error| HelloError::Tls(io::Error::other(error)))?;
+        let mut stream = tls.connect(name, stream).await.map_err(HelloError::Tls)?;
+        let hello = Hello {
+            oldest_version: self.tuning.versions.oldest(),
+            newest_version: self.tuning.versions.newest(),
+            driver_version: env!("CARGO_PKG_VERSION").to_owned(),
+            token: token.reveal().to_owned(),
+        };
+        frame::write(&mut stream, &hello).await.map_err(HelloError::Broken)?;
+        let welcome = frame::read(&mut stream).await.map_err(HelloError::Broken)?;
+        self.check(&welcome)?;
+        Ok(Welcomed { stream, version: welcome.version, driver_version: welcome.driver_version })
     }
-    Ok(Welcomed { stream, version, driver_version })
+
+    fn check(&self, welcome: &Welcome) -> Result<(), HelloError> {
+        let Welcome { version, refusal, node, .. } = welcome;
+        if !refusal.is_empty() {
+            return Err(HelloError::Refused(refusal.clone()));
+        }
+        if !self.tuning.versions.contains(*version) {
+            return Err(HelloError::Version(*version));
+        }
+        // Volumes are asked for by the node's name: under two names, none would ever be made.
+        if !node.is_empty() && node.parse().as_ref() != Ok(self.node) {
+            return Err(HelloError::Misnamed { theirs: node.clone(), own: self.node.clone() });
+        }
+        Ok(())
+    }
 }

@@ -7,7 +7,7 @@ use quarry::proto::csi::v1::controller_client::ControllerClient;
 use tokio::io::AsyncReadExt as _;
 
 use super::authority::Authority;
-use super::controller::Controller;
+use super::controller::{Controller, ended};
 use super::node::{Node, mounts, write_ca, write_token};
 use super::raw::{Raw, hello};
 use super::stub::create;
@@ -60,8 +60,20 @@ async fn a_node_that_was_refused_tries_again_with_a_fresh_token() {
     let node = Node::start(controller.address, dir, brisk());
     soon("a second attempt", asked.wait_for(|asked| *asked >= 2)).await.unwrap();
     assert!(controller.try_session().is_none());
-    write_token(node.dir.path(), "token-n2");
-    assert_eq!(controller.session().await.node().as_str(), "n2");
+    write_token(node.dir.path(), "token-n1");
+    assert_eq!(controller.session().await.node().as_str(), "n1");
+}
+
+#[tokio::test]
+async fn a_node_under_another_name_gets_no_link_that_lasts() {
+    let mut controller = Controller::start(brisk()).await;
+    let dir = mounts("token-n2", Some(controller.authority.pem()));
+    let node = Node::start(controller.address, dir, brisk());
+    for _ in 0..2 {
+        ended(&controller.session().await).await;
+    }
+    write_token(node.dir.path(), "token-n1");
+    while controller.session().await.node().as_str() != "n1" {}
 }
 
 #[tokio::test]

@@ -1,12 +1,14 @@
 //! Links that end: by either side, by the network, and by nobody saying anything.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use quarry::link::{Controllers, Tuning, Versions};
 use quarry::proto::csi::v1::controller_client::ControllerClient;
 use tonic::Code;
 
+use super::authority::Authority;
 use super::controller::{Controller, ended};
+use super::mute::Mute;
 use super::node::{Node, mounts};
 use super::proxy::Proxy;
 use super::raw::{Raw, hello};
@@ -96,7 +98,7 @@ async fn a_half_open_link_is_noticed_on_both_sides() {
     let node_noticed = frozen.elapsed();
     let second = controller.session().await;
     assert_eq!(second.node(), first.node());
-    let bound = 2 * (brisk().ping + brisk().pong) + std::time::Duration::from_secs(2);
+    let bound = 2 * (brisk().ping + brisk().pong) + Duration::from_secs(2);
     assert!(node_noticed < bound, "{node_noticed:?}");
 }
 
@@ -110,6 +112,16 @@ async fn a_half_open_link_is_noticed_by_the_controller_alone() {
     let call = ControllerClient::new(session.channel()).create_volume(create("pvc-1")).await.unwrap_err();
     assert_eq!(call.code(), Code::Unavailable, "nobody answers pings here: {call}");
     ended(&session).await;
+}
+
+#[tokio::test]
+async fn a_controller_that_falls_silent_right_after_its_welcome_is_dialled_again() {
+    let authority = Authority::new();
+    let mute = Mute::start(&authority).await;
+    let tuning = Tuning { hello: Duration::from_millis(300), ..brisk() };
+    let _node = Node::start(mute.address, mounts("token-n1", Some(authority.pem())), tuning);
+    let mut welcomed = mute.welcomed();
+    soon("a second hello", welcomed.wait_for(|count| *count >= 2)).await.unwrap();
 }
 
 #[tokio::test]

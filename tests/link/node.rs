@@ -83,7 +83,8 @@ impl Node {
             .add_service(AgentServer::new(Agent::new(feed.clone(), token.clone())));
         let services = Calls::new(TaskTracker::new()).wrap(feed.stamp().layer(routes));
         let ca = dir.path().to_owned();
-        dialling.spawn(dial(Dial { controllers, ca, token, services, tuning }, stop.clone()));
+        let node = "n1".parse().unwrap();
+        dialling.spawn(dial(Dial { controllers, node, ca, token, services, tuning }, stop.clone()));
         let _stopped_at_the_end = stop.clone().drop_guard();
         Self { dir, states, changes, stub, events, stop, dialling, _stopped_at_the_end }
     }
