@@ -24,12 +24,13 @@ pub enum Command {
         /// Its tags, all of them.
         tags: Vec<String>,
     },
-    /// Makes an LV larger: `lvextend`.
+    /// Makes an LV larger: `lvextend`. It says how large, not by how much: whoever else makes it larger
+    /// meanwhile, an lvm that has outlived its driver or another driver, it is not made larger twice.
     Extend {
         /// Which one.
         name: LvName,
-        /// How many extents it gets.
-        by: Extents,
+        /// How many extents it is to have.
+        to: Extents,
         /// The extents that it is to get; any free ones where this is empty.
         from: Vec<PeRange>,
     },
@@ -75,7 +76,7 @@ impl fmt::Display for Command {
             Self::Volume(name) => write!(f, "report {name}"),
             Self::Segments(name) => write!(f, "report the segments of {name}"),
             Self::Create { name, extents, .. } => write!(f, "create {name} with {extents} extents"),
-            Self::Extend { name, by, .. } => write!(f, "extend {name} by {by} extents"),
+            Self::Extend { name, to, .. } => write!(f, "extend {name} to {to} extents"),
             Self::Retag { name, remove, add } => write!(f, "exchange the tag {remove} of {name} for {add}"),
             Self::Activate(name) => write!(f, "activate {name}"),
             Self::Refresh(name) => write!(f, "refresh {name}"),

@@ -107,23 +107,19 @@ impl Turn {
         self.change(name, &command, made).await
     }
 
-    /// Gives the LV `by` more extents, those in `from` where it names any.
+    /// Makes the LV as large as `to` at least, with the extents in `from` where it names any.
     ///
     /// # Errors
     /// LVM did not do it; the LV has its old size then.
     pub async fn extend(
         &mut self,
         name: &LvName,
-        by: Extents,
+        to: Extents,
         from: Vec<PeRange>,
     ) -> Result<LvRow, GroupError> {
-        let (before, extent) = {
-            let view = self.view()?;
-            (view.lv(name).map_or(0, |lv| lv.size.get()), view.vg.extent_size)
-        };
-        let wanted = before + extent.size_of(by).get();
-        let command = Command::Extend { name: name.clone(), by, from };
-        self.change(name, &command, |lv| lv.size.get() >= wanted).await
+        let wanted = self.view()?.vg.extent_size.size_of(to);
+        let command = Command::Extend { name: name.clone(), to, from };
+        self.change(name, &command, |lv| lv.size >= wanted).await
     }
 
     /// Exchanges one tag for another.

@@ -29,6 +29,7 @@ impl Volumes {
         let lock = self.locks.take(&found.lv.uuid).await?;
         let mut turn = found.group.turn(Intent::Change).await?;
         let Some(lv) = turn.now(&id.lv).await?.filter(|lv| lv.uuid == found.lv.uuid) else {
+            lock.remove_file();
             return Ok(());
         };
         // A suspended device keeps a file system open that nothing mounts any more.

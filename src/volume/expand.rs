@@ -54,9 +54,8 @@ impl Volumes {
     async fn extend(&self, found: &Found, range: &CapacityRange) -> Result<(), VolumeError> {
         let mut turn = found.group.turn(Intent::Change).await?;
         let view = Arc::clone(turn.view()?);
-        let missing = missing(&view, found, range)?;
-        if missing > Extents::ZERO {
-            let lv = turn.extend(&found.id.lv, missing, Vec::new()).await?;
+        if let Some(lack) = lack(&view, found, range)? {
+            let lv = turn.extend(&found.id.lv, lack.to, Vec::new()).await?;
             tracing::info!(from = %found.lv.size, to = %lv.size, "extended");
         }
         Ok(())
@@ -80,31 +79,34 @@ impl Volumes {
     }
 }
 
-/// How many extents the volume lacks to be as large as asked.
+/// What a volume lacks to be as large as asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Lack {
+    /// How many extents.
+    pub(super) by: Extents,
+    /// How many it has then, in all.
+    pub(super) to: Extents,
+}
+
+/// What the volume lacks; nothing where it is large enough.
 ///
 /// # Errors
 /// No size in the range can be reached from its present one, or the group has no room for it.
-pub(super) fn missing(view: &View, found: &Found, range: &CapacityRange) -> Result<Extents, VolumeError> {
+pub(super) fn lack(view: &View, found: &Found, range: &CapacityRange) -> Result<Option<Lack>, VolumeError> {
     let extent = view.vg.extent_size;
     let (lv, _) = volume_in(view, &found.id.lv)?.ok_or_else(|| VolumeError::NotFound(found.id.clone()))?;
     if lv.uuid != found.lv.uuid {
         return Err(VolumeError::NotFound(found.id.clone()));
     }
-    let wanted = range.extents_from(extent, lv.size)?;
-    let missing = wanted.saturating_sub(extent.round_down(lv.size));
-    if missing > view.vg.free {
+    let to = range.extents_from(extent, lv.size)?;
+    let by = to.saturating_sub(extent.round_down(lv.size));
+    if by > view.vg.free {
         return Err(VolumeError::NoRoomToGrow {
             vg: view.vg.name.clone(),
             size: lv.size,
-            wanted: extent.size_of(wanted),
+            wanted: extent.size_of(to),
             free: extent.size_of(view.vg.free),
         });
     }
-    Ok(missing)
-}
-
-/// The bytes that `extents` more make of a volume.
-pub(super) fn grown(view: &View, found: &Found, extents: Extents) -> Bytes {
-    let extent = view.vg.extent_size;
-    extent.size_of(extent.round_down(found.lv.size).saturating_add(extents))
+    Ok((by > Extents::ZERO).then_some(Lack { by, to }))
 }

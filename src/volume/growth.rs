@@ -2,13 +2,14 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::expand::{grown, missing};
+use super::expand::lack;
+use super::lock::VolumeLock;
 use super::volumes::{Found, Volumes};
 use super::{Expanded, VolumeError};
 use crate::device::{Access, Zeroed, zero};
 use crate::lvm::{Group, Intent, LvRow, Turn, View};
 use crate::types::{
-    Bytes, CapacityRange, Extents, GrowthTags, LvName, Owner, VolumeId, VolumeState, VolumeTags,
+    Bytes, CapacityRange, Extents, GrowthTags, LvName, Owner, VolumeId, VolumeMode, VolumeState, VolumeTags,
 };
 
 /// How often growth begins again because somebody changed the group at the wrong moment.
@@ -29,66 +30,69 @@ impl Volumes {
         found: Found,
         range: &CapacityRange,
     ) -> Result<Expanded, VolumeError> {
-        let name = LvName::for_growth(&found.lv.uuid);
         // The volume itself stays free while the extents are zeroed: staging must not wait for that.
-        let _busy = self.busy.take(&name, "expand")?;
+        let lock = self.growing(&found).await?;
         for _ in 0..ATTEMPTS {
-            let Some(growth) = self.cut_growth(&found, &name, range).await? else {
-                let found = self.find(&found.id).await?;
-                return self.finish(&found).await;
+            let Some(growth) = self.cut_growth(&found, range).await? else {
+                lock.remove_file();
+                return self.finish(&self.find(&found.id).await?).await;
             };
-            self.zero_growth(&found, &growth).await?;
+            self.zero_growth(&found, &growth, &lock).await?;
             let _busy = self.busy.take(&found.id.lv, "expand")?;
             let _lock = self.locks.take(&found.lv.uuid).await?;
             if self.hand_over(&found, &growth).await? {
+                lock.remove_file();
                 return self.finish(&self.find(&found.id).await?).await;
             }
         }
         Err(VolumeError::Busy { what: format!("a change of volume group {} by others", found.vg_name) })
     }
 
-    /// The hidden LV, made now or found where an earlier call left it; `None` where the volume is large
-    /// enough.
-    async fn cut_growth(
-        &self,
-        found: &Found,
-        name: &LvName,
-        range: &CapacityRange,
-    ) -> Result<Option<Growth>, VolumeError> {
-        let mut turn = found.group.turn(Intent::Change).await?;
-        let view = Arc::clone(turn.view()?);
-        let left = growth_in(&view, name)?;
-        let reusable =
-            left.as_ref().map_or(Extents::ZERO, |growth| view.vg.extent_size.round_down(growth.lv.size));
-        let missing = missing(&with_free(&view, reusable), found, range)?;
-        let wanted = view.vg.extent_size.round_down(grown(&view, found, missing));
-        let tags = GrowthTags { target: found.lv.uuid.clone(), extents: wanted };
-        if let Some(growth) = left {
-            if missing > Extents::ZERO && growth.tags == tags && reusable == missing {
-                return Ok(Some(growth));
-            }
-            turn.remove(name).await?;
-        }
-        if missing == Extents::ZERO {
-            return Ok(None);
-        }
-        let lv = turn.create(name, missing, tags.encode()).await?;
-        Ok(Some(Growth { lv, name: name.clone(), tags }))
+    /// The lock of whoever works with the volume's hidden LV, in this driver or in another one.
+    async fn growing(&self, target: &Found) -> Result<VolumeLock, VolumeError> {
+        let lock = self.locks.try_take_growth(&target.lv.uuid).await?;
+        lock.ok_or_else(|| VolumeError::Busy { what: format!("an expansion of volume {}", target.id) })
     }
 
-    async fn zero_growth(&self, target: &Found, growth: &Growth) -> Result<(), VolumeError> {
+    /// The hidden LV, made now or found where an earlier call left it; `None` where the volume is large
+    /// enough.
+    async fn cut_growth(&self, found: &Found, range: &CapacityRange) -> Result<Option<Growth>, VolumeError> {
+        let name = LvName::for_growth(&found.lv.uuid);
+        let mut turn = found.group.turn(Intent::Change).await?;
+        let view = Arc::clone(turn.view()?);
+        let left = growth_in(&view, &name)?;
+        let reusable =
+            left.as_ref().map_or(Extents::ZERO, |growth| view.vg.extent_size.round_down(growth.lv.size));
+        let lack = lack(&with_free(&view, reusable), found, range)?;
+        let tags = lack.map(|lack| GrowthTags { target: found.lv.uuid.clone(), extents: lack.to });
+        if let Some(growth) = left {
+            if tags.as_ref() == Some(&growth.tags) && lack.is_some_and(|lack| lack.by == reusable) {
+                return Ok(Some(growth));
+            }
+            turn.remove(&name).await?;
+        }
+        let (Some(lack), Some(tags)) = (lack, tags) else { return Ok(None) };
+        let lv = turn.create(&name, lack.by, tags.encode()).await?;
+        Ok(Some(Growth { lv, name, tags }))
+    }
+
+    /// Zeroes the hidden LV. The lock lives as long as that writes.
+    async fn zero_growth(
+        &self,
+        target: &Found,
+        growth: &Growth,
+        lock: &VolumeLock,
+    ) -> Result<(), VolumeError> {
         let hidden = hidden(target, growth);
-        let lock = self.locks.take(&growth.lv.uuid).await?;
         let device = self.device(&hidden).await?;
         let failed =
             |error| VolumeError::host(format!("the extents for {} cannot be zeroed", target.id), error);
         let pinned = self.pin(&hidden, &device, Access::Exclusive).await?;
         let zeroed = zero(&pinned, 0..growth.lv.size.get(), Some(lock.share()?), self.stop.clone()).await;
         match zeroed.map_err(failed)? {
-            Zeroed::Done => lock.remove_file(),
-            Zeroed::Stopped { .. } => return Err(VolumeError::ShuttingDown),
+            Zeroed::Done => Ok(()),
+            Zeroed::Stopped { .. } => Err(VolumeError::ShuttingDown),
         }
-        Ok(())
     }
 
     /// Gives the hidden LV's extents to the volume. `false` where somebody else changed the group in
@@ -98,14 +102,14 @@ impl Volumes {
         let view = Arc::clone(turn.view()?);
         let unchanged = growth_in(&view, &growth.name)?.is_some_and(|now| now.lv.uuid == growth.lv.uuid);
         let target = view.lv(&found.id.lv).filter(|lv| lv.uuid == found.lv.uuid);
-        let Some(target) = target.filter(|_| unchanged) else { return Ok(false) };
+        // A volume that has become as large by itself is left to a new look at what it lacks.
+        let Some(target) = target.filter(|_| unchanged && serves(&view, growth)) else { return Ok(false) };
         let (from, old_size) = (turn.ranges(&growth.name).await?, target.size);
-        let by = view.vg.extent_size.round_down(growth.lv.size);
         turn.remove(&growth.name).await?;
         if turn.view()?.vg.seqno != view.vg.seqno + 1 {
             return Ok(false);
         }
-        let Ok(lv) = turn.extend(&found.id.lv, by, from).await else { return Ok(false) };
+        let Ok(lv) = turn.extend(&found.id.lv, growth.tags.extents, from).await else { return Ok(false) };
         if turn.view()?.vg.seqno != view.vg.seqno + 2 {
             drop(turn);
             return self.zero_tail(found, old_size, lv.size).await.map(|()| true);
@@ -130,11 +134,14 @@ impl Volumes {
 
     /// Removes the hidden LV of a volume that is about to be removed.
     pub(super) async fn remove_growth(&self, turn: &mut Turn, target: &Found) -> Result<(), VolumeError> {
+        if target.tags.mode != VolumeMode::Block {
+            return Ok(());
+        }
         let name = LvName::for_growth(&target.lv.uuid);
-        let Some(growth) = growth_in(turn.view()?, &name)? else { return Ok(()) };
-        let _busy = self.busy.take(&name, "delete")?;
-        let lock = self.locks.take(&growth.lv.uuid).await?;
-        turn.remove(&name).await?;
+        let lock = self.growing(target).await?;
+        if growth_in(turn.view()?, &name)?.is_some() {
+            turn.remove(&name).await?;
+        }
         lock.remove_file();
         Ok(())
     }
@@ -147,13 +154,15 @@ impl Volumes {
             if serves(view, &growth) {
                 continue;
             }
-            let _busy = self.busy.take(&name, "tidy up")?;
+            let Some(lock) = self.locks.try_take_growth(&growth.tags.target).await? else { continue };
             let mut turn = group.turn(Intent::Change).await?;
-            let now = growth_in(turn.view()?, &name)?.filter(|now| now.lv.uuid == growth.lv.uuid);
-            if now.is_some_and(|now| !serves(view, &now)) {
+            let view = Arc::clone(turn.view()?);
+            let now = growth_in(&view, &name)?.filter(|now| now.lv.uuid == growth.lv.uuid);
+            if now.is_some_and(|now| !serves(&view, &now)) {
                 turn.remove(&name).await?;
                 tracing::info!(vg = %view.vg.name, lv = %name, "removed what an interrupted expansion left");
             }
+            lock.remove_file();
         }
         Ok(())
     }

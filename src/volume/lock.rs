@@ -49,7 +49,20 @@ impl LockDir {
     /// # Errors
     /// The lock file cannot be made.
     pub(super) async fn try_take(&self, lv: &LvUuid) -> Result<Option<VolumeLock>, VolumeError> {
-        let path = self.0.join(format!("{lv}.lock"));
+        self.try_file(format!("{lv}.lock")).await
+    }
+
+    /// Takes the lock on the volume's growth if nobody has it: apart from the volume's own, since a volume
+    /// is used while it grows.
+    ///
+    /// # Errors
+    /// The lock file cannot be made.
+    pub(super) async fn try_take_growth(&self, lv: &LvUuid) -> Result<Option<VolumeLock>, VolumeError> {
+        self.try_file(format!("{lv}.growth.lock")).await
+    }
+
+    async fn try_file(&self, name: String) -> Result<Option<VolumeLock>, VolumeError> {
+        let path = self.0.join(name);
         let shown = path.display().to_string();
         let taken = tokio::task::spawn_blocking(move || try_lock(&path)).await;
         let failed =
@@ -78,6 +91,22 @@ impl VolumeLock {
     pub(super) fn share(&self) -> Result<File, VolumeError> {
         let failed = |error| VolumeError::host("cannot hand the volume's lock down to a program", error);
         self.held.try_clone().map_err(failed)
+    }
+
+    /// The lock, and what was found with it held. The file of a volume that is gone goes too.
+    ///
+    /// # Errors
+    /// Those of `found`.
+    pub(super) fn on<T>(self, found: Result<T, VolumeError>) -> Result<(Self, T), VolumeError> {
+        match found {
+            Ok(found) => Ok((self, found)),
+            Err(error) => {
+                if let VolumeError::NotFound(_) = error {
+                    self.remove_file();
+                }
+                Err(error)
+            }
+        }
     }
 
     /// Removes the file with the lock still held: whoever waits for it sees that it is another's.

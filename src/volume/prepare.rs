@@ -91,7 +91,8 @@ impl Volumes {
     async fn prepare_under_lock(&self, found: &Found, stop: &CancellationToken) -> Result<(), VolumeError> {
         let lock = stop.run_until_cancelled(self.locks.take(&found.lv.uuid)).await;
         let lock = lock.ok_or_else(|| self.ended(found))??;
-        let Some(found) = self.still_blank(found).await? else { return Ok(()) };
+        let (lock, blank) = lock.on(self.still_blank(found).await)?;
+        let Some(found) = blank else { return Ok(()) };
         let device = self.device(&found).await?;
         let pinned = self.pin(&found, &device, Access::Write).await?;
         match found.tags.mode {

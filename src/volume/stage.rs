@@ -26,9 +26,9 @@ impl Volumes {
         let found = self.find(id).await?;
         right_mode(&found, capability)?;
         let found = self.prepared(found).await?;
-        let _lock = self.locks.take(&found.lv.uuid).await?;
+        let lock = self.locks.take(&found.lv.uuid).await?;
         // Whoever had the lock before may have staged or deleted it.
-        let found = self.find(id).await?;
+        let (_lock, found) = lock.on(self.find(id).await)?;
         if found.tags.state == VolumeState::Fresh {
             self.move_on(&found, VolumeState::Fresh, VolumeState::Used).await?;
         }

@@ -16,8 +16,8 @@ fn each_change_makes_exactly_the_commits_that_it_says() {
         let range = PeRange { device: bench.devices[1].display().to_string(), first: 10, last: 11 };
         for command in [
             create("a", 3),
-            extend("a", 2),
-            Command::Extend { name: name("a"), by: Extents::new(2), from: vec![range] },
+            extend("a", 5),
+            Command::Extend { name: name("a"), to: Extents::new(7), from: vec![range] },
             retag("q.s=b", "q.s=f"),
             retag("q.s=b", "q.s=f"),
             Command::Activate(name("a")),

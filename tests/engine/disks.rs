@@ -12,7 +12,7 @@ fn every_commit_by_anybody_changes_the_fingerprint_and_nothing_else_does() {
         let see = async || bench.backend.fingerprint(&bench.devices).await.unwrap();
         let mut before = see().await;
         let retag = Command::Retag { name: name("a"), remove: "q.s=b".into(), add: "q.s=f".into() };
-        for command in [create("a", 1), extend("a", 1), retag] {
+        for command in [create("a", 1), extend("a", 2), retag] {
             bench.must(command.clone()).await;
             let after = see().await;
             assert_ne!(before, after, "{command}");

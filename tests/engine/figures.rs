@@ -51,7 +51,7 @@ async fn fill(lvs: usize) {
 async fn ours(bench: &Bench) -> Vec<Duration> {
     let commands = [
         create("x", 1),
-        extend("x", 1),
+        extend("x", 2),
         Command::Volume(name("x")),
         Command::Volumes,
         Command::Group,

@@ -21,7 +21,7 @@ async fn works(bench: &Bench) {
     assert_eq!((seen.len(), &seen[0].health), (1, &Health::Healthy));
     for _ in 0..3 {
         bench.must(create("a", 3)).await;
-        bench.must(extend("a", 2)).await;
+        bench.must(extend("a", 5)).await;
         let row = bench.volume("a").await;
         assert!(row.active && row.created.is_some() && row.tags == ["q.s=b"], "{row:?}");
         assert!(!bench.must_not(create("a", 1)).await.is_empty());

@@ -15,7 +15,7 @@ use super::support::{create, extend, lock, lvms, name, on_disks, sh, signal, unt
 fn a_shell_that_was_killed_at_rest_is_replaced_unnoticed() {
     on_disks(1, async |bench| {
         bench.must(create("a", 1)).await;
-        for command in [create("b", 1), Command::Volumes, extend("a", 1)] {
+        for command in [create("b", 1), Command::Volumes, extend("a", 2)] {
             let shell = bench.shell();
             signal(shell, Signal::SIGKILL);
             bench.must(command).await;

@@ -121,8 +121,8 @@ pub(super) fn create(lv: &str, extents: u64) -> Command {
     Command::Create { name: name(lv), extents: Extents::new(extents), tags: vec!["q.s=b".to_owned()] }
 }
 
-pub(super) fn extend(lv: &str, by: u64) -> Command {
-    Command::Extend { name: name(lv), by: Extents::new(by), from: Vec::new() }
+pub(super) fn extend(lv: &str, to: u64) -> Command {
+    Command::Extend { name: name(lv), to: Extents::new(to), from: Vec::new() }
 }
 
 /// Waits until everything on the tracker has ended.

@@ -91,8 +91,8 @@ pub(super) fn encode(vg: &VgName, command: &Command) -> Result<Words, EngineErro
             words.push(vg.to_string());
             change(&["lvcreate", "--type=linear", "--activate=y", "--zero=n", "--wipesignatures=n"], words)
         }
-        Command::Extend { name, by, from } => {
-            let mut words = vec![format!("--extents=+{by}"), full(name)];
+        Command::Extend { name, to, from } => {
+            let mut words = vec![format!("--extents={to}"), full(name)];
             words.extend(from.iter().map(ToString::to_string));
             change(&["lvextend"], words)
         }
@@ -143,14 +143,14 @@ mod tests {
     fn changes_name_one_volume_and_options_are_one_word_each() {
         let ranges = vec![PeRange { device: "/dev/sdb".to_owned(), first: 10, last: 11 }];
         let create = Command::Create { name: lv(), extents: Extents::new(3), tags: vec!["a=b".to_owned()] };
-        let extend = Command::Extend { name: lv(), by: Extents::new(2), from: ranges };
+        let extend = Command::Extend { name: lv(), to: Extents::new(5), from: ranges };
         let retag = Command::Retag { name: lv(), remove: "x".to_owned(), add: "y".to_owned() };
         for (command, expected) in [
             (
                 create,
                 "lvcreate --yes --type=linear --activate=y --zero=n --wipesignatures=n --extents=3 --name=pvc-1 --addtag=a=b vg0",
             ),
-            (extend, "lvextend --yes --extents=+2 vg0/pvc-1 /dev/sdb:10-11"),
+            (extend, "lvextend --yes --extents=5 vg0/pvc-1 /dev/sdb:10-11"),
             (retag, "lvchange --yes --deltag=x --addtag=y vg0/pvc-1"),
             (Command::Activate(lv()), "lvchange --yes --activate=y vg0/pvc-1"),
             (Command::Refresh(lv()), "lvchange --yes --refresh vg0/pvc-1"),
@@ -178,7 +178,7 @@ mod tests {
             line(&Command::Volume(lv())),
             line(&Command::Segments(lv())),
             line(&Command::Create { name: lv(), extents: Extents::new(1), tags: vec![] }),
-            line(&Command::Extend { name: lv(), by: Extents::new(1), from: vec![] }),
+            line(&Command::Extend { name: lv(), to: Extents::new(1), from: vec![] }),
             line(&Command::Retag { name: lv(), remove: "x".to_owned(), add: "y".to_owned() }),
             line(&Command::Activate(lv())),
             line(&Command::Refresh(lv())),

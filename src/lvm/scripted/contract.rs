@@ -36,14 +36,14 @@ fn create(name: &str, extents: u64, tags: &[&str]) -> Step {
     Step::Run(Command::Create { name: lv(name), extents: Extents::new(extents), tags })
 }
 
-fn extend(name: &str, by: u64, from: &[(&str, u64, u64)]) -> Step {
+fn extend(name: &str, to: u64, from: &[(&str, u64, u64)]) -> Step {
     let range = |(device, first, last): &(&str, u64, u64)| PeRange {
         device: (*device).to_owned(),
         first: *first,
         last: *last,
     };
     let from = from.iter().map(range).collect();
-    Step::Run(Command::Extend { name: lv(name), by: Extents::new(by), from })
+    Step::Run(Command::Extend { name: lv(name), to: Extents::new(to), from })
 }
 
 fn retag(name: &str, remove: &str, add: &str) -> Step {
@@ -62,10 +62,12 @@ pub(super) fn steps(one: &str, two: &str) -> Vec<Step> {
         create("c", 1, &[]),
         run(Command::Remove(lv("b"))),
         run(Command::Remove(lv("b"))),
-        extend("a", 2, &[(two, 10, 11)]),
-        extend("a", 2, &[(two, 10, 11)]),
-        extend("a", 3, &[(two, 11, 13)]),
-        extend("a", 2, &[(one, 40, 40), (two, 20, 20)]),
+        extend("a", 5, &[(two, 10, 11)]),
+        extend("a", 5, &[(two, 30, 31)]),
+        extend("a", 4, &[]),
+        extend("a", 7, &[(two, 10, 11)]),
+        extend("a", 8, &[(two, 11, 13)]),
+        extend("a", 7, &[(one, 40, 40), (two, 20, 20)]),
         extend("nope", 1, &[]),
         run(Command::Segments(lv("a"))),
         run(Command::Segments(lv("nope"))),
@@ -77,7 +79,7 @@ pub(super) fn steps(one: &str, two: &str) -> Vec<Step> {
         run(Command::Refresh(lv("nope"))),
         Step::Deactivate("a"),
         run(Command::Refresh(lv("a"))),
-        extend("a", 1, &[]),
+        extend("a", 8, &[]),
         retag("a", "q.s=f", "q.s=u"),
         run(Command::Activate(lv("a"))),
         Step::Suspend("a"),
@@ -88,7 +90,7 @@ pub(super) fn steps(one: &str, two: &str) -> Vec<Step> {
         run(Command::Activate(lv("a"))),
         Step::Open("a"),
         run(Command::Remove(lv("a"))),
-        extend("a", 1, &[]),
+        extend("a", 9, &[]),
         Step::CloseAll,
         run(Command::Volume(lv("nope"))),
         run(Command::Remove(lv("a"))),

@@ -64,10 +64,15 @@ fn change(vg: &mut Vg, devices: &[PathBuf], uuid: String, command: &Command) -> 
             let tags = tags.iter().cloned().collect();
             vg.lvs.push(new_lv(uuid, name, pieces, tags));
         }
-        Command::Extend { name, by, from } => {
+        Command::Extend { name, to, from } => {
             whole(vg, devices)?;
             let lv = find(vg, name)?;
-            let pieces = allocate(vg, devices, by.get(), from)?;
+            let has: u64 = vg.lvs[lv].pieces.iter().map(|piece| piece.count).sum();
+            let by = to.get().checked_sub(has).filter(|by| *by > 0);
+            let by = by.ok_or_else(|| {
+                format!("New size given ({to} extents) not larger than existing size ({has} extents)")
+            })?;
+            let pieces = allocate(vg, devices, by, from)?;
             let old = std::mem::take(&mut vg.lvs[lv].pieces);
             vg.lvs[lv].pieces = pieces.into_iter().fold(old, joined);
         }

@@ -42,7 +42,7 @@ async fn commands_change_the_group_and_its_fingerprint() {
     let ranges: Vec<String> = segments.iter().flat_map(|s| &s.ranges).map(ToString::to_string).collect();
     assert_eq!(ranges, ["/dev/sda:0-9", "/dev/sdb:0-1"]);
     let from = vec![PeRange { device: "/dev/sdb".to_owned(), first: 5, last: 6 }];
-    let extend = Command::Extend { name: name("a"), by: Extents::new(2), from };
+    let extend = Command::Extend { name: name("a"), to: Extents::new(14), from };
     assert!(engine.run(&vg, &extend).await.unwrap().success);
     assert!(!engine.run(&vg, &extend).await.unwrap().success);
     assert_eq!(lvm.edit("vg0", |vg| vg.lv("a").pieces.len()), 3);
