@@ -29,6 +29,7 @@ impl Volumes {
         let lock = self.locks.take(&found.lv.uuid).await?;
         // Whoever had the lock before may have staged or deleted it.
         let (_lock, found) = lock.on(self.find(id).await)?;
+        let found = usable(found)?;
         if found.tags.state == VolumeState::Fresh {
             self.move_on(&found, VolumeState::Fresh, VolumeState::Used).await?;
         }
@@ -47,10 +48,7 @@ impl Volumes {
         } else {
             found
         };
-        match found.tags.state {
-            VolumeState::Fresh | VolumeState::Used => Ok(found),
-            _ => Err(unusable(&found)),
-        }
+        usable(found)
     }
 
     async fn mount(
@@ -147,6 +145,14 @@ fn unmountable(found: &Found, fs: FsType, error: MountError) -> VolumeError {
         found.id
     );
     VolumeError::host(what, error)
+}
+
+/// The volume, if it holds what can be mounted or shown. A blank one does not, whatever is on its disk.
+fn usable(found: Found) -> Result<Found, VolumeError> {
+    match found.tags.state {
+        VolumeState::Fresh | VolumeState::Used => Ok(found),
+        _ => Err(unusable(&found)),
+    }
 }
 
 /// What is mounted at the path.
