@@ -5,10 +5,14 @@
 //! test can put another in its place. This module knows nothing of what the programs mean.
 
 mod host;
+#[cfg(test)]
+mod none;
 mod program;
 mod tail;
 
 pub use host::Host;
+#[cfg(test)]
+pub(crate) use none::NoPrograms;
 pub use program::{MissingPrograms, Program, Programs};
 pub use tail::Tail;
 

@@ -39,18 +39,6 @@ impl Error {
     pub(crate) fn rpc(method: &'static str, status: &Status) -> Self {
         Self::Rpc { method, code: code(status), message: status.message().to_owned() }
     }
-
-    /// The error and what led to it, as one line.
-    pub(crate) fn chain(&self) -> String {
-        let mut text = self.to_string();
-        let mut cause = std::error::Error::source(self);
-        while let Some(error) = cause {
-            text.push_str(": ");
-            text.push_str(&error.to_string());
-            cause = error.source();
-        }
-        text
-    }
 }
 
 /// An error with `message`, unless `holds`.

@@ -19,6 +19,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
+use quarry::types::chain;
 
 use crate::error::Error;
 use crate::screen::Screen;
@@ -42,7 +43,7 @@ fn main() -> ExitCode {
         None => host::run(&options),
     };
     result.unwrap_or_else(|error| {
-        Screen::new().did_not_work(&error.chain());
+        Screen::new().did_not_work(&chain(&error));
         ExitCode::FAILURE
     })
 }

@@ -4,6 +4,8 @@ use std::cell::Cell;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::Duration;
 
+use quarry::types::chain;
+
 use crate::error::Error;
 
 /// By this environment variable the host tells the guest, which writes to no terminal, that there is one.
@@ -101,7 +103,7 @@ impl Screen {
 
     /// Something that is not as it should be.
     pub(crate) fn failed(&self, error: &Error) {
-        self.line(RED, &format!("    ✗ {}", error.chain()));
+        self.line(RED, &format!("    ✗ {}", chain(error)));
     }
 
     /// The last line, where all went well.

@@ -9,7 +9,7 @@ use tonic::{Code, Request, Response, Status};
 
 use super::*;
 use crate::device::Dm;
-use crate::exec::{ExecError, Invocation, Output, Runner};
+use crate::exec::NoPrograms;
 use crate::lvm::scripted::ScriptedBackend;
 use crate::lvm::{Groups, Selection, Settings};
 use crate::proto::csi::v1 as proto;
@@ -26,17 +26,6 @@ const UNKNOWN: [&str; 6] = ["fake-vol-id-1", "../x", "vg/../../etc", "-y", "vg/l
 
 /// An id that it may have given, of a group that is not there.
 const ELSEWHERE: &str = "Zvlifi-Ep3t-e0Ng-U42h-o0ye-KHu1-nl7Ns4/pvc-1";
-
-/// A machine on which no program can be run.
-struct NoPrograms;
-
-#[async_trait::async_trait]
-impl Runner for NoPrograms {
-    async fn run(&self, invocation: Invocation) -> Result<Output, ExecError> {
-        let source = std::io::Error::other("there are no programs here");
-        Err(ExecError::Start { command: invocation.to_string(), source })
-    }
-}
 
 struct Fixture {
     _dir: tempfile::TempDir,

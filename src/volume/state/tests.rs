@@ -6,23 +6,13 @@ use tokio_util::task::TaskTracker;
 use super::super::{CreateRequest, Parts, VolumeError};
 use super::*;
 use crate::device::Dm;
-use crate::exec::{ExecError, Invocation, Output, Runner};
+use crate::exec::NoPrograms;
 use crate::lvm::scripted::{Fault, ScriptedBackend};
 use crate::lvm::{Groups, Selection, Settings};
 use crate::types::{CapacityRange, ClassParameters, VolumeMode};
 
 /// No wait in a test takes longer than this.
 const BOUND: Duration = Duration::from_secs(20);
-
-struct NoPrograms;
-
-#[async_trait::async_trait]
-impl Runner for NoPrograms {
-    async fn run(&self, invocation: Invocation) -> Result<Output, ExecError> {
-        let source = std::io::Error::other("there are no programs here");
-        Err(ExecError::Start { command: invocation.to_string(), source })
-    }
-}
 
 struct Fixture {
     _dir: tempfile::TempDir,
