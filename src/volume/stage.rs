@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use super::VolumeError;
 use super::living::Place;
+use super::publish::same_rights;
 use super::volumes::{Found, Volumes};
 use crate::device::Access;
 use crate::fs;
@@ -59,8 +60,11 @@ impl Volumes {
         staging: &TargetPath,
         capability: &VolumeCapability,
     ) -> Result<(), VolumeError> {
+        let read_only = capability.access == AccessMode::SingleNodeReaderOnly;
         match look(staging).await? {
-            Some(there) if there.shows == device.number && !there.is_device => {}
+            Some(there) if there.shows == device.number && !there.is_device => {
+                same_rights(found, staging, &there, read_only)?;
+            }
             Some(there) => return Err(taken(&found.id, staging, &there)),
             None => self.mount_at(found, fs, device, staging, capability).await?,
         }
