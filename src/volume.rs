@@ -19,6 +19,7 @@ mod publish;
 mod request;
 mod stage;
 mod state;
+mod take_up;
 mod usage;
 mod volumes;
 

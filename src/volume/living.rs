@@ -34,11 +34,11 @@ impl Volumes {
         tracing::warn!(reason, "a mounted file system is dead");
         let dead =
             |reason: String, used: Option<PathBuf>| VolumeError::Dead { id: found.id.clone(), reason, used };
-        let own = || place.target.into_iter().chain([place.staging]);
-        if let Some(used) = place_beside(device, own()).await? {
+        let own: Vec<&TargetPath> = place.target.into_iter().chain([place.staging]).collect();
+        if let Some(used) = place_beside(device, &own).await? {
             return Err(dead(reason, Some(used)));
         }
-        for path in own() {
+        for path in own {
             if let Err(error) = self.unmount(&found.id, path).await {
                 tracing::warn!(%error, "a dead file system stays mounted");
                 return Err(dead(reason, Some(path.to_path())));

@@ -10,8 +10,8 @@ use super::lock::VolumeLock;
 use super::volumes::{Found, Volumes, volume_in};
 use crate::device::{Access, Pinned, Zeroed, zero};
 use crate::fs::{self, Check, Content};
-use crate::lvm::{Group, Intent, View};
-use crate::types::{FsType, FsUuid, LvName, LvUuid, VolumeId, VolumeMode, VolumeState, chain, state_change};
+use crate::lvm::Intent;
+use crate::types::{FsType, FsUuid, LvUuid, VolumeId, VolumeMode, VolumeState, chain, state_change};
 
 /// The preparations that run now, so that whoever wants a volume joins the one that is under way.
 #[derive(Debug, Default)]
@@ -194,34 +194,6 @@ impl Volumes {
         turn.retag(&found.id.lv, remove, add).await?;
         Ok(())
     }
-
-    /// Takes up what an ended driver left undone: resumes volumes that its lvm has left suspended,
-    /// prepares those that are blank, and removes hidden ones that serve nothing any more.
-    pub async fn take_up(self: &Arc<Self>) {
-        if let Err(error) = self.locks.sweep().await {
-            tracing::warn!(%error, "lock files of removed volumes may be left");
-        }
-        for group in self.groups.all() {
-            // One group's trouble holds up no other.
-            let volumes = Arc::clone(self);
-            self.tracker.spawn(async move { volumes.take_up_in(&group).await });
-        }
-    }
-
-    async fn take_up_in(self: &Arc<Self>, group: &Arc<Group>) {
-        // A turn begins with the volumes that a killed lvm has left suspended.
-        let view = match group.turn(Intent::Device).await.and_then(|turn| turn.view().cloned()) {
-            Ok(view) => view,
-            Err(error) => {
-                tracing::warn!(vg = %group.uuid(), error = chain(&error), "what was left undone stays so for now");
-                return;
-            }
-        };
-        blank(group, &view).iter().for_each(|found| drop(self.prepare(found)));
-        if let Err(error) = self.tidy_growth(group, &view).await {
-            tracing::warn!(vg = %group.uuid(), error = chain(&error), "cannot tidy up after an interrupted expansion");
-        }
-    }
 }
 
 /// Says that a preparation came to nothing: to a person only where something is wrong.
@@ -234,20 +206,6 @@ fn report(id: &VolumeId, error: &VolumeError) {
     }
 }
 
-/// The blank volumes of a group that are young enough to be prepared.
-fn blank(group: &Arc<Group>, view: &View) -> Vec<Found> {
-    let names = view.lvs().filter_map(|lv| lv.name.parse::<LvName>().ok());
-    let volumes = names.filter_map(|name| Some((volume_in(view, &name).ok()??, name)));
-    let found = volumes.map(|((lv, tags), name)| Found {
-        id: VolumeId { vg: group.uuid().clone(), lv: name },
-        group: Arc::clone(group),
-        vg_name: view.vg.name.clone(),
-        lv,
-        tags,
-    });
-    found.filter(|found| found.tags.state == VolumeState::Blank && !too_old(found)).collect()
-}
-
 fn failed(found: &Found, what: &str, error: impl std::error::Error + Send + Sync + 'static) -> VolumeError {
     VolumeError::host(format!("volume {} cannot be {what}", found.id), error)
 }
@@ -257,7 +215,7 @@ fn finished(content: &Content, fs: FsType, uuid: FsUuid) -> bool {
     *content == Content::FileSystem { fs_type: fs, uuid }
 }
 
-fn too_old(found: &Found) -> bool {
+pub(super) fn too_old(found: &Found) -> bool {
     found.lv.age().is_none_or(|age| age > BLANK_AGE)
 }
 

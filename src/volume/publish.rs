@@ -121,7 +121,7 @@ async fn alone(found: &Found, device: &BlockDevice, request: &PublishRequest) ->
     if request.capability.access != AccessMode::SingleNodeSingleWriter {
         return Ok(());
     }
-    match place_beside(device, [&request.staging]).await? {
+    match place_beside(device, &[&request.staging]).await? {
         None => Ok(()),
         Some(path) => Err(VolumeError::PublishedElsewhere { id: found.id.clone(), path }),
     }
@@ -131,7 +131,7 @@ async fn alone(found: &Found, device: &BlockDevice, request: &PublishRequest) ->
 /// without symbolic links, and so all of them are compared as it tells them.
 pub(super) async fn place_beside(
     device: &BlockDevice,
-    own: impl IntoIterator<Item = &TargetPath>,
+    own: &[&TargetPath],
 ) -> Result<Option<PathBuf>, VolumeError> {
     let mut ours = Vec::new();
     for path in own {

@@ -41,10 +41,13 @@ impl Volumes {
         let holders = holders.map_err(|error| {
             VolumeError::host(format!("the holders of {} cannot be read", found.id), error)
         })?;
-        if !holders.is_empty() {
-            return used(format!("the devices {} lie on it", holders.join(", ")));
+        match holders {
+            Some(holders) if !holders.is_empty() => {
+                used(format!("the devices {} lie on it", holders.join(", ")))
+            }
+            // None: it went away a moment ago, as when another driver removes the volume.
+            Some(_) | None => Ok(()),
         }
-        Ok(())
     }
 
     /// The size of an active volume's device, as the kernel has it.
