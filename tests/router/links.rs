@@ -17,8 +17,8 @@ async fn linked(replica: &Replica, node: &str) {
 }
 
 async fn away(replica: &Replica, node: &str) {
-    let room = async || replica.maximum(Some(at_node(node))).await.map_err(|status| status.code());
-    drop(until("the node is away", room, |room| *room == Err(Code::Unavailable)).await);
+    let refusal = async || replica.maximum(Some(at_node(node))).await.err().map(|status| status.code());
+    until("the node is away", refusal, |code| *code == Some(Code::Unavailable)).await;
 }
 
 #[tokio::test]

@@ -60,7 +60,6 @@ impl Node {
     ) -> Self {
         let dir = Arc::new(tempfile::tempdir().unwrap());
         std::fs::write(dir.path().join("token"), token).unwrap();
-        stub.token(dir.path());
         let mounted = kubelet(server.clone(), Arc::clone(&dir));
         Self::start_in(name, dir, mounted, stub, controllers)
     }
@@ -73,6 +72,7 @@ impl Node {
         controllers: &[SocketAddr],
     ) -> Self {
         let (stop, dialling) = (CancellationToken::new(), TaskTracker::new());
+        stub.begin(dir.path(), stop.clone());
         let mut routes =
             Routes::new(ControllerServer::new(stub.clone())).add_service(AgentServer::new(stub.clone()));
         if !stub.is_old() {

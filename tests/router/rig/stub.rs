@@ -2,12 +2,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use futures_util::StreamExt as _;
 use quarry::proto::csi::v1 as csi;
 use quarry::proto::quarry::v1 as proto;
 use quarry::types::LvName;
 use tokio::sync::{Semaphore, watch};
-use tokio_stream::StreamExt as _;
 use tokio_stream::wrappers::WatchStream;
+use tokio_util::sync::CancellationToken;
 use tonic::codegen::BoxStream;
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status};
@@ -31,6 +32,8 @@ struct Inner {
     groups: Vec<proto::VolumeGroup>,
     generation: u64,
     token: std::path::PathBuf,
+    /// Cancelled when its node stops.
+    stop: CancellationToken,
     /// Ids by name.
     volumes: BTreeMap<String, String>,
     unused: Vec<Unused>,
@@ -64,6 +67,7 @@ impl Stub {
             groups: vec![group],
             generation: 1,
             token: Default::default(),
+            stop: CancellationToken::new(),
             volumes: BTreeMap::new(),
             unused: Vec::new(),
             mute: false,
@@ -84,8 +88,10 @@ impl Stub {
         self.0.inner.lock().unwrap()
     }
 
-    pub(super) fn token(&self, dir: &Path) {
-        self.inner().token = dir.join("token");
+    /// Its node starts: with the token in `dir`, and until `stop` is cancelled.
+    pub(super) fn begin(&self, dir: &Path, stop: CancellationToken) {
+        let mut inner = self.inner();
+        (inner.token, inner.stop) = (dir.join("token"), stop);
     }
 
     /// Sends a newer state.
@@ -262,8 +268,9 @@ impl proto::agent_server::Agent for Stub {
         &self,
         _: Request<proto::WatchStateRequest>,
     ) -> Result<Response<BoxStream<proto::NodeState>>, Status> {
+        let stop = self.inner().stop.clone().cancelled_owned();
         let states = WatchStream::new(self.0.states.subscribe()).map(Ok);
-        Ok(Response::new(Box::pin(states)))
+        Ok(Response::new(Box::pin(states.take_until(stop))))
     }
 
     async fn identify(
