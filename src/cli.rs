@@ -66,9 +66,9 @@ pub enum Command {
 /// A role that has a configuration file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Role {
-    /// That of `quarry standalone`.
+    /// Of `quarry standalone` and `quarry node`, which have the same one.
     Standalone,
-    /// That of `quarry controller`.
+    /// Of `quarry controller`.
     Controller,
 }
 

@@ -103,6 +103,6 @@ mod tests {
     #[tokio::test]
     async fn a_name_is_looked_up() {
         let found = "localhost:9443".parse::<Controllers>().unwrap().addresses().await.unwrap();
-        assert!(!found.is_empty() && found.iter().all(|a| a.port() == 9808 && a.ip().is_loopback()));
+        assert!(!found.is_empty() && found.iter().all(|a| a.port() == 9443 && a.ip().is_loopback()));
     }
 }

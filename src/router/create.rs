@@ -79,12 +79,26 @@ fn is_at(segment: &Segment, linked: &Linked) -> bool {
     }
 }
 
-/// What a create that was passed on led to.
-pub(super) enum Outcome {
-    /// This is the answer.
-    Final(Created),
-    /// The node has no room, and has started nothing.
+/// Why a create at one node came to nothing.
+pub(super) enum Refusal {
+    /// The node has no room, and has started nothing: another may be asked.
     NoRoom(Status),
+    /// This is the answer.
+    Final(Status),
+}
+
+impl From<RouteError> for Refusal {
+    fn from(error: RouteError) -> Self {
+        Self::Final(error.into())
+    }
+}
+
+impl From<Refusal> for Status {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::NoRoom(status) | Refusal::Final(status) => status,
+        }
+    }
 }
 
 impl Router {
@@ -95,10 +109,7 @@ impl Router {
         message: &proto::CreateVolumeRequest,
     ) -> Created {
         match wish.only_node() {
-            Some(node) => match self.create_at(wish, node, caller, message).await {
-                Outcome::Final(answer) => answer,
-                Outcome::NoRoom(status) => Err(status),
-            },
+            Some(node) => Ok(self.create_at(wish, node, caller, message).await?),
             None => self.create_anywhere(wish, caller, message).await,
         }
     }
@@ -110,24 +121,24 @@ impl Router {
         node: &NodeName,
         caller: &MetadataMap,
         message: &proto::CreateVolumeRequest,
-    ) -> Outcome {
+    ) -> Result<Response<proto::CreateVolumeResponse>, Refusal> {
         let linked = match self.parts.fleet.standing(node) {
-            Standing::Linked(linked) => linked,
-            Standing::Joining => return Outcome::Final(Err(RouteError::Away(node.clone()).into())),
+            Standing::Linked(linked) => *linked,
+            Standing::Joining => return Err(RouteError::Away(node.clone()).into()),
             Standing::Away(time) => {
                 // What was passed on once may be made by now: only the node itself can say.
                 let gone = time >= self.parts.fleet.pace().away
                     && self.names.holder(&wish.name).as_ref() != Some(node);
                 let error = if gone { RouteError::Gone } else { RouteError::Away };
-                return Outcome::Final(Err(error(node.clone()).into()));
+                return Err(error(node.clone()).into());
             }
         };
         let known = self.parts.nodes.known();
         if !known.is_listed() {
-            return Outcome::Final(Err(RouteError::Unlisted.into()));
+            return Err(RouteError::Unlisted.into());
         }
         if let Err(contest) = usable(&self.parts.fleet, &known, &linked, wish.choice()) {
-            return Outcome::Final(Err(in_create(contest)));
+            return Err(Refusal::Final(in_create(contest)));
         }
         self.pass_on(wish, &linked, caller, message).await
     }
@@ -138,7 +149,7 @@ impl Router {
         linked: &Linked,
         caller: &MetadataMap,
         message: &proto::CreateVolumeRequest,
-    ) -> Outcome {
+    ) -> Result<Response<proto::CreateVolumeResponse>, Refusal> {
         let session = &linked.session;
         self.names.passed_on(&wish.name, session.node());
         let cluster = self.parts.identity.borrow().clone();
@@ -148,10 +159,10 @@ impl Router {
                 self.names.nothing_started(&wish.name, session.node());
                 let vg = wish.volume_group.clone();
                 self.parts.fleet.refused(session.node(), vg, wish.size, generation(&status));
-                Outcome::NoRoom(plain(&status))
+                Err(Refusal::NoRoom(plain(&status)))
             }
-            Err(status) => Outcome::Final(handed_back(Err(status))),
-            Ok(response) => Outcome::Final(self.label(linked, response).await),
+            Err(status) => Err(Refusal::Final(plain(&status))),
+            Ok(response) => self.label(linked, response).await.map_err(Refusal::Final),
         }
     }
 

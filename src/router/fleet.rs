@@ -25,7 +25,7 @@ pub struct Fleet {
 #[derive(Debug, Clone)]
 pub(super) enum Standing {
     /// It has a link, and its state is known.
-    Linked(Linked),
+    Linked(Box<Linked>),
     /// It has a link, and its state is on its way.
     Joining,
     /// It has no link, for so long; counted from when nodes could be linked where it never had one.
@@ -140,7 +140,7 @@ impl Fleet {
     /// The nodes that can be asked.
     pub(super) fn all_linked(&self) -> Vec<Linked> {
         let linked = |member: &Member| match standing(member) {
-            Standing::Linked(linked) => Some(linked),
+            Standing::Linked(linked) => Some(*linked),
             Standing::Joining | Standing::Away(_) => None,
         };
         let mut all: Vec<Linked> = self.members().values().filter_map(linked).collect();
@@ -216,10 +216,10 @@ fn standing(member: &Member) -> Standing {
     match (&member.link, &member.state) {
         (None, _) => Standing::Away(member.since.elapsed()),
         (Some(_), None) => Standing::Joining,
-        (Some(session), Some(state)) => Standing::Linked(Linked {
+        (Some(session), Some(state)) => Standing::Linked(Box::new(Linked {
             session: session.clone(),
             state: state.clone(),
             refusals: member.refusals.clone(),
-        }),
+        })),
     }
 }

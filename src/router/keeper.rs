@@ -65,7 +65,10 @@ impl Keeper {
             }
             let result = match only(&shown) {
                 Some(node) => self.keep(&known, &vg, node).await,
-                None => Ok(self.shown_twice(&vg, &shown)),
+                None => {
+                    self.shown_twice(&vg, &shown);
+                    Ok(())
+                }
             };
             if let Err(error) = result {
                 tracing::warn!(%vg, error = chain(&error), "a volume group's label cannot be kept");

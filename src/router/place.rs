@@ -7,7 +7,7 @@ use tonic::{Response, Status};
 
 use super::Router;
 use super::contest::usable;
-use super::create::{Outcome, Wish};
+use super::create::{Refusal, Wish};
 use super::error::RouteError;
 use super::fleet::{Linked, Standing};
 use super::room::room;
@@ -37,10 +37,7 @@ impl Router {
         let candidates: Vec<Linked> =
             self.parts.fleet.all_linked().into_iter().filter(|linked| wish.admits(linked)).collect();
         if let Some(node) = self.holder(wish, &candidates).await? {
-            return match self.create_at(wish, &node, caller, message).await {
-                Outcome::Final(answer) => answer,
-                Outcome::NoRoom(status) => Err(status),
-            };
+            return Ok(self.create_at(wish, &node, caller, message).await?);
         }
         let mut refusal: Status = match self.expected(wish) {
             Some(node) => RouteError::Away(node).into(),
@@ -48,8 +45,8 @@ impl Router {
         };
         for linked in self.with_room(wish, &candidates).into_iter().take(TRIES) {
             match self.create_at(wish, linked.session.node(), caller, message).await {
-                Outcome::Final(answer) => return answer,
-                Outcome::NoRoom(status) => refusal = status,
+                Err(Refusal::NoRoom(status)) => refusal = status,
+                answer => return Ok(answer?),
             }
         }
         Err(refusal)

@@ -26,7 +26,8 @@ async fn a_volume_is_made_by_the_node_that_was_chosen() {
     let replica = Replica::start(&server, patient()).await;
     let n1 = Node::start(&server, "n1", 1, &[replica.address]);
     let n2 = Node::start(&server, "n2", 2, &[replica.address]);
-    (linked(&replica, "n1").await, linked(&replica, "n2").await);
+    linked(&replica, "n1").await;
+    linked(&replica, "n2").await;
     let volume = replica.create(create(CLAIM, 8, Some("n2"))).await.unwrap();
     assert_eq!(volume.volume_id, format!("{}/{CLAIM}", vg_uuid(2)));
     assert!(n1.stub.calls().is_empty(), "{:?}", n1.stub.calls());
@@ -170,7 +171,8 @@ async fn with_immediate_binding_the_node_with_most_room_is_taken() {
     let n1 = Node::start(&server, "n1", 1, &[replica.address]);
     let n2 = Node::start(&server, "n2", 2, &[replica.address]);
     n2.stub.groups(|groups| groups[0] = Stub::group(&vg_uuid(2), "vg0", 128));
-    (linked(&replica, "n1").await, linked(&replica, "n2").await);
+    linked(&replica, "n1").await;
+    linked(&replica, "n2").await;
     let volume = replica.create(create(CLAIM, 8, None)).await.unwrap();
     assert!(volume.volume_id.starts_with(&vg_uuid(2)));
     // n1 has most room now, and the name is asked for first.
@@ -240,7 +242,8 @@ async fn the_same_name_twice_at_once_ends_on_one_node() {
     let replica = Replica::start(&server, hasty()).await;
     let n1 = Node::start(&server, "n1", 1, &[replica.address]);
     let n2 = Node::start(&server, "n2", 2, &[replica.address]);
-    (linked(&replica, "n1").await, linked(&replica, "n2").await);
+    linked(&replica, "n1").await;
+    linked(&replica, "n2").await;
     let request = || create("slow-1", 8, None);
     let first = replica.create(request());
     let second = async {
@@ -251,7 +254,8 @@ async fn the_same_name_twice_at_once_ends_on_one_node() {
         )
         .await;
         let answer = replica.create(request()).await;
-        (n1.stub.release(), n2.stub.release());
+        n1.stub.release();
+        n2.stub.release();
         answer
     };
     let (first, second) = tokio::join!(first, second);

@@ -66,7 +66,8 @@ async fn disks_that_move_between_living_nodes_take_the_label_along() {
     let replica = Replica::start(&server, hasty()).await;
     let n1 = Node::start(&server, "n1", 1, &[replica.address]);
     let n2 = Node::start(&server, "n2", 2, &[replica.address]);
-    (labelled(&server, "n1", 1).await, labelled(&server, "n2", 2).await);
+    labelled(&server, "n1", 1).await;
+    labelled(&server, "n2", 2).await;
     n1.stub.groups(|groups| groups.clear());
     n2.stub.groups(|groups| groups.push(Stub::group(&vg_uuid(1), "moved", 64)));
     server.until("both labels", |server| server.labels("n2") == [label(1), label(2)]).await;

@@ -34,7 +34,8 @@ async fn calls_go_to_the_node_that_shows_the_volumes_group() {
     let replica = Replica::start(&server, patient()).await;
     let n1 = Node::start(&server, "n1", 1, &[replica.address]);
     let n2 = Node::start(&server, "n2", 2, &[replica.address]);
-    (linked(&replica, "n1").await, linked(&replica, "n2").await);
+    linked(&replica, "n1").await;
+    linked(&replica, "n2").await;
     assert_eq!(replica.expand(&id(2), 99 * MIB).await.unwrap(), 99 * MIB);
     refused(replica.expand(&id(2), 2048 * MIB).await, Code::OutOfRange, "no room to grow");
     let answer = replica.client().validate_volume_capabilities(question(&id(2))).await.unwrap();

@@ -12,9 +12,10 @@ pub struct ControllerSettings {
     /// The unix socket on which the gRPC services are served to the sidecars. By default
     /// unix:///run/quarry/csi.sock.
     pub endpoint: Option<String>,
-    /// The address and port that nodes connect to. By default [::]:9443, which is every address.
+    /// The address and port that nodes connect to. By default port 9443 of every address.
     pub link_address: Option<String>,
-    /// The address and port on which GET /healthz says whether the controller is ready. By default [::]:9808.
+    /// The address and port on which GET /healthz says whether the controller is ready. By default port 9808 of every
+    /// address.
     pub health_address: Option<String>,
     /// The namespace that the driver is installed in. It has no default.
     pub namespace: Option<String>,

@@ -172,19 +172,19 @@ impl Stub {
     }
 
     fn make(&self, request: &csi::CreateVolumeRequest) -> Result<String, Status> {
-        let wanted = request.capacity_range.as_ref().map_or(0, |range| range.required_bytes);
+        let wanted = request.capacity_range.as_ref().map_or(0, |range| range.required_bytes.cast_unsigned());
         let vg = request.parameters.get("volumeGroup");
         let mut inner = self.inner();
         if let Some(id) = inner.volumes.get(&request.name) {
             return Ok(id.clone());
         }
         let group = inner.groups.iter_mut().find(|group| vg.is_none_or(|vg| *vg == group.name));
-        let Some(group) = group.filter(|group| group.maximum_volume_bytes >= wanted as u64) else {
+        let Some(group) = group.filter(|group| group.maximum_volume_bytes >= wanted) else {
             drop(inner);
             return Err(self.exhausted("no room here"));
         };
-        group.maximum_volume_bytes -= wanted as u64;
-        group.available_bytes -= wanted as u64;
+        group.maximum_volume_bytes -= wanted;
+        group.available_bytes -= wanted;
         let lv = LvName::for_volume(&request.name.parse().unwrap());
         let id = format!("{}/{lv}", group.uuid);
         inner.volumes.insert(request.name.clone(), id.clone());
