@@ -20,12 +20,14 @@ mod request;
 mod stage;
 mod state;
 mod take_up;
+mod unused;
 mod usage;
 mod volumes;
 
 pub use error::VolumeError;
 pub use publish::PublishRequest;
 pub use request::{Capacity, CapacityRequest, CreateRequest, Expanded, Usage, VolumeInfo, VolumeUsage};
+pub use unused::{Unused, UnusedVolume};
 pub use volumes::{Parts, Volumes};
 
 pub use crate::lvm::{EngineError, GroupError};
