@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
-use super::volumes::{Found, Volumes, volume_in};
+use super::found::{Found, volume_in};
+use super::volumes::Volumes;
 use super::{CreateRequest, VolumeError, VolumeInfo};
 use crate::fs;
 use crate::lvm::{Group, GroupError, Intent, Turn, View};

@@ -1,5 +1,6 @@
 use super::VolumeError;
-use super::volumes::{Found, Volumes};
+use super::found::Found;
+use super::volumes::Volumes;
 use crate::device::{Access, Pinned};
 use crate::lvm::Intent;
 use crate::types::{BlockDevice, DeviceNumber, DmName, DmUuid, LvName, Owner, VolumeId};

@@ -1,8 +1,9 @@
 use std::path::PathBuf;
 
 use super::VolumeError;
+use super::found::Found;
 use super::publish::place_beside;
-use super::volumes::{Found, Volumes};
+use super::volumes::Volumes;
 use crate::fs::{self, Health};
 use crate::types::{BlockDevice, FsType, TargetPath, VolumeCapability};
 

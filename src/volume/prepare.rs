@@ -1,30 +1,17 @@
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::VolumeError;
+use super::found::{Found, volume_in};
 use super::lock::VolumeLock;
-use super::volumes::{Found, Volumes, volume_in};
+use super::preparations::Preparation;
+use super::volumes::Volumes;
 use crate::device::{Access, Pinned, Zeroed, zero};
 use crate::fs::{self, Check, Content};
 use crate::lvm::Intent;
-use crate::types::{FsType, FsUuid, LvUuid, VolumeId, VolumeMode, VolumeState, chain, state_change};
-
-/// The preparations that run now, so that whoever wants a volume joins the one that is under way.
-#[derive(Debug, Default)]
-pub(super) struct Preparations(Mutex<BTreeMap<LvUuid, Preparation>>);
-
-/// A preparation that runs, or has just ended.
-#[derive(Debug, Clone)]
-pub(super) struct Preparation {
-    outcome: watch::Receiver<Option<Outcome>>,
-    stop: CancellationToken,
-}
-
-type Outcome = Result<(), Arc<VolumeError>>;
+use crate::types::{FsType, FsUuid, VolumeId, VolumeMode, VolumeState, chain, state_change};
 
 /// After this long a blank volume that holds recognised content is left to a person.
 const CONTENT_AGE: Duration = Duration::from_secs(60 * 60);
@@ -33,57 +20,20 @@ const CONTENT_AGE: Duration = Duration::from_secs(60 * 60);
 /// with an old backup of the metadata, and what it holds may be somebody's.
 const BLANK_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
-impl Preparations {
-    fn running(&self) -> MutexGuard<'_, BTreeMap<LvUuid, Preparation>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Ends the volume's preparation at its next step, and waits for that end.
-    pub(super) async fn end(&self, lv: &LvUuid) {
-        let running = self.running().get(lv).cloned();
-        if let Some(preparation) = running {
-            preparation.stop.cancel();
-            // How it ended does not matter: the caller looks at the volume next.
-            drop(preparation.wait().await);
-        }
-    }
-}
-
-impl Preparation {
-    /// Waits until the volume is prepared.
-    ///
-    /// # Errors
-    /// Why it could not be.
-    pub(super) async fn wait(mut self) -> Result<(), VolumeError> {
-        let done = self.outcome.wait_for(Option::is_some).await;
-        match done.ok().and_then(|outcome| outcome.clone()) {
-            Some(Ok(())) => Ok(()),
-            Some(Err(error)) => Err(VolumeError::Preparation(error)),
-            None => Err(VolumeError::ShuttingDown),
-        }
-    }
-}
-
 impl Volumes {
     /// Begins to prepare a blank volume, or joins the preparation that is under way.
     pub(super) fn prepare(self: &Arc<Self>, found: &Found) -> Preparation {
-        let lv = found.lv.uuid.clone();
-        let mut running = self.preparations.running();
-        if let Some(preparation) = running.get(&lv) {
-            return preparation.clone();
+        let (preparation, duty) = self.preparations.join(&found.lv.uuid, &self.stop);
+        if let Some(duty) = duty {
+            let (volumes, found) = (Arc::clone(self), found.clone());
+            self.tracker.spawn(async move {
+                let outcome = volumes.prepare_under_lock(&found, duty.stop()).await;
+                if let Err(error) = &outcome {
+                    report(&found.id, error);
+                }
+                volumes.preparations.done(duty, outcome);
+            });
         }
-        let (tell, outcome) = watch::channel(None);
-        let preparation = Preparation { outcome, stop: self.stop.child_token() };
-        running.insert(lv.clone(), preparation.clone());
-        let (volumes, found, stop) = (Arc::clone(self), found.clone(), preparation.stop.clone());
-        self.tracker.spawn(async move {
-            let outcome = volumes.prepare_under_lock(&found, &stop).await;
-            if let Err(error) = &outcome {
-                report(&found.id, error);
-            }
-            volumes.preparations.running().remove(&found.lv.uuid);
-            tell.send_replace(Some(outcome.map_err(Arc::new)));
-        });
         preparation
     }
 

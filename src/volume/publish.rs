@@ -1,9 +1,10 @@
 use std::path::PathBuf;
 
 use super::VolumeError;
+use super::found::Found;
 use super::living::Place;
 use super::stage::{look, mount_table, right_mode, taken, unusable};
-use super::volumes::{Found, Volumes};
+use super::volumes::Volumes;
 use crate::mount::{self, MountError, Mounted};
 use crate::types::{
     AccessMode, BlockDevice, TargetPath, VolumeCapability, VolumeId, VolumeMode, VolumeState,

@@ -1,9 +1,10 @@
 use std::sync::Arc;
 
 use super::VolumeError;
+use super::found::Found;
 use super::living::Place;
 use super::publish::same_rights;
-use super::volumes::{Found, Volumes};
+use super::volumes::Volumes;
 use crate::device::Access;
 use crate::fs;
 use crate::mount::{self, MountError, MountTable, Mounted};

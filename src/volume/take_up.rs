@@ -1,8 +1,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::found::{Found, volume_in};
 use super::prepare::too_old;
-use super::volumes::{Found, Volumes, volume_in};
+use super::volumes::Volumes;
 use crate::lvm::{Group, Intent, View};
 use crate::types::{LvName, VgUuid, VolumeId, VolumeState, chain};
 

@@ -1,6 +1,7 @@
+use super::found::Found;
 use super::publish::places;
 use super::stage::look;
-use super::volumes::{Found, Volumes};
+use super::volumes::Volumes;
 use super::{Usage, VolumeError, VolumeUsage};
 use crate::fs;
 use crate::types::{Bytes, DeviceNumber, TargetPath, VolumeId};
