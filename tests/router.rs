@@ -12,6 +12,7 @@ mod orphans;
 mod permissions;
 mod places;
 mod process;
+mod real;
 mod review;
 mod rig;
 mod rotation;

@@ -146,7 +146,7 @@ impl ApiServer {
     }
 
     pub(crate) fn asked_for(&self, method: &str, path: &str) -> usize {
-        self.asked().iter().filter(|asked| asked.method == method && asked.path.contains(path)).count()
+        self.asked().iter().filter(|asked| asked.method.contains(method) && asked.path.contains(path)).count()
     }
 
     /// Has a new value after every change and every request.

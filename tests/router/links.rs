@@ -176,15 +176,20 @@ async fn a_certificate_of_another_authority_is_not_trusted() {
 async fn a_node_whose_token_runs_out_is_asked_for_another() {
     let server = ApiServer::new();
     let replica = Replica::start(&server, patient()).await;
-    // Less is left of it than the time at which its successor is asked for.
-    let short = token(&server, "n1", 1, Duration::from_secs(3));
-    server.put_node("n1", json!({}));
-    let node = Node::start_with(&server, ("n1", &short), Stub::new(&vg_uuid(1)), &[replica.address]);
+    // Less is left of both than the time at which a successor is asked for, and one node has none.
+    let start = |name: &str, vg| {
+        server.put_node(name, json!({}));
+        let short = token(&server, name, vg, Duration::from_secs(3));
+        Node::start_with(&server, (name, &short), Stub::new(&vg_uuid(vg)), &[replica.address])
+    };
+    let n1 = start("n1", 1);
     linked(&replica, "n1").await;
-    node.mounts.renew(&token(&server, "n1", 2, HOUR));
-    server.until("a second review", |server| server.asked_for("POST", "tokenreviews") > 1).await;
-    tokio::time::sleep(Duration::from_secs(4)).await;
+    n1.mounts.renew(&token(&server, "n1", 11, HOUR));
+    let _n2 = start("n2", 2);
+    linked(&replica, "n2").await;
+    away(&replica, "n2").await;
     assert!(replica.maximum(Some(at_node("n1"))).await.unwrap() > 0, "it outlives its first token");
+    replica.create(create("pvc-1", 8, Some("n1"))).await.unwrap();
 }
 
 #[tokio::test]

@@ -154,6 +154,8 @@ async fn nothing_is_judged_by_half_an_answer_or_by_a_replica_that_does_not_lead(
     node.stub.unused(vec![unused(&server)]);
     let room = async || replica.maximum(Some(super::rig::at_node("n1"))).await.ok();
     super::rig::until("it is linked", room, Option::is_some).await;
-    tokio::time::sleep(Duration::from_millis(500)).await;
+    // It records its links as often as it would look.
+    let looks = server.asked_for("", "leases") + 10;
+    server.until("time has passed", |server| server.asked_for("", "leases") > looks).await;
     assert!(node.stub.calls().is_empty());
 }

@@ -156,7 +156,12 @@ async fn a_label_of_a_node_that_is_linked_to_another_replica_stays() {
     let _n2 = Node::start(&server, "n2", 1, &[leader.address]);
     linked(&leader, "n2").await;
     refused(leader.create(create("pvc-1", 8, Some("n2"))).await, Code::Unavailable, "still on node n1");
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    // Meanwhile a group moves that nobody has a link for, which takes as long as it would take here.
+    let n3 = Node::start(&server, "n3", 3, &[leader.address]);
+    labelled(&server, "n3", 3).await;
+    n3.stop().await;
+    let _n4 = Node::start(&server, "n4", 3, &[leader.address]);
+    labelled(&server, "n4", 3).await;
     assert_eq!((server.labels("n1"), server.labels("n2")), (vec![label(1)], vec![]));
 }
 

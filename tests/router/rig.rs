@@ -34,6 +34,7 @@ pub(crate) fn brisk() -> Tuning {
         backoff_least: Duration::from_millis(10),
         backoff_most: Duration::from_millis(50),
         lookup: Duration::from_millis(100),
+        renew_retry: Duration::from_millis(100),
         ..Tuning::default()
     }
 }
