@@ -1,12 +1,13 @@
 //! The Kubernetes cluster: everything that names the kube crate, and nothing that knows a volume.
 //!
 //! The controller alone uses it; a node needs no permission of the API server at all. What is here asks or
-//! tells the API server one thing at a time, each within [`PATIENCE`], and keeps one watch: that of the
-//! nodes' metadata. What is decided by it is decided elsewhere.
+//! tells the API server one thing at a time, each within [`PATIENCE`], and keeps two watches: that of the
+//! nodes' metadata, and as leader that of the claims. What is decided by them is decided elsewhere.
 
 mod api;
 pub mod authority;
 mod claims;
+mod classes;
 mod election;
 mod error;
 mod events;
@@ -17,9 +18,11 @@ mod replicas;
 mod review;
 mod sealed;
 mod token;
+mod waiting;
 
 pub use api::{Cluster, ConnectError, PATIENCE};
 pub use claims::{ClaimView, VolumeHandles};
+pub use classes::{ClassView, StartingPod};
 pub use election::{ELECTION, Election, Leadership};
 pub use error::ClusterError;
 pub use events::{Events, Notice, Subject};
@@ -27,3 +30,4 @@ pub use labels::{LabelError, Labels, vg_label};
 pub use nodes::{KnownNode, KnownNodes, Nodes};
 pub use replicas::{REPLICA_LABEL, Replica, ReplicaName, Replicas};
 pub use review::{AUDIENCE, NodeToken, TokenError, Tokens};
+pub use waiting::{WaitingClaim, WaitingClaims};

@@ -30,6 +30,7 @@ mod review;
 mod room;
 mod service;
 mod sessions;
+mod waiting;
 
 pub use census::census;
 pub use certify::certify;
@@ -42,3 +43,4 @@ pub use pace::Pace;
 pub use review::TokenReviewer;
 pub use service::{Parts, Router};
 pub use sessions::take_in;
+pub use waiting::Waiting;

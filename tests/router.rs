@@ -17,3 +17,4 @@ mod review;
 mod rig;
 mod rotation;
 mod volumes;
+mod waiting;

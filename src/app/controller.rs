@@ -16,7 +16,7 @@ use crate::csi::Identity;
 use crate::link::{Accept, Certificates, Tuning, accept};
 use crate::proto::csi::v1::controller_server::ControllerServer;
 use crate::proto::csi::v1::identity_server::IdentityServer;
-use crate::router::{self, Fleet, Keeper, Lost, Orphans, Pace, Parts, Router, TokenReviewer};
+use crate::router::{self, Fleet, Keeper, Lost, Orphans, Pace, Parts, Router, TokenReviewer, Waiting};
 use crate::server::{self, Calls, Drained, Health, Socket};
 
 /// How long leases and links may take to end once every call has ended.
@@ -188,6 +188,13 @@ impl Crew {
             collect: self.config.collect_orphans,
         };
         self.spawn(orphans.run(self.shutdown.clone()));
+        let waiting = Waiting {
+            fleet: Arc::clone(&parts.fleet),
+            cluster: self.cluster.clone(),
+            leadership: leadership.clone(),
+            events: parts.events.clone(),
+        };
+        self.spawn(waiting.run(self.shutdown.clone()));
         let keeper = Keeper {
             fleet: parts.fleet,
             nodes: parts.nodes,

@@ -18,6 +18,8 @@ pub struct Pace {
     pub orphans: Duration,
     /// How old a volume is at least that counts as one: a create may be repeated for as long.
     pub orphan_age: Duration,
+    /// How often it is looked into why claims wait: those are that have waited for twice as long.
+    pub waiting: Duration,
 }
 
 impl Default for Pace {
@@ -29,6 +31,7 @@ impl Default for Pace {
             gather: Duration::from_millis(500),
             orphans: Duration::from_secs(1800),
             orphan_age: Duration::from_secs(3600),
+            waiting: Duration::from_secs(20),
         }
     }
 }

@@ -106,7 +106,7 @@ impl ApiServer {
 
     /// All objects of a collection.
     pub(crate) fn list(&self, collection: &str) -> Vec<Value> {
-        let list = self.state().objects.list(collection, None);
+        let list = self.state().objects.list(collection, None, None);
         list["items"].as_array().unwrap().clone()
     }
 

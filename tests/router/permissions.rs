@@ -4,18 +4,23 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use quarry::router::Pace;
+use serde_json::json;
 
 use super::api_server::{ApiServer, Asked};
 use super::rig::{MIB, Node, Replica, Unused, at_node, create, hasty, until, vg_uuid};
 
 /// Verb, and collection or object.
-const PERMITTED: [&str; 18] = [
+const PERMITTED: [&str; 22] = [
     "list /api/v1/nodes",
     "watch /api/v1/nodes",
     "patch /api/v1/nodes/*",
     "get /api/v1/persistentvolumes/*",
     "list /api/v1/persistentvolumes",
     "get /api/v1/namespaces/*/persistentvolumeclaims/*",
+    "list /api/v1/persistentvolumeclaims",
+    "watch /api/v1/persistentvolumeclaims",
+    "list /api/v1/namespaces/*/pods",
+    "get /apis/storage.k8s.io/v1/storageclasses/*",
     "get /api/v1/namespaces/kube-system",
     "create /apis/authentication.k8s.io/v1/tokenreviews",
     "create /apis/events.k8s.io/v1/namespaces/*/events",
@@ -56,7 +61,8 @@ fn needed(asked: &Asked) -> String {
 #[tokio::test]
 async fn nothing_is_asked_of_the_api_server_but_what_the_chart_permits_and_all_of_that() {
     let server = ApiServer::new();
-    let pace = Pace { orphans: Duration::from_millis(100), ..hasty() };
+    let often = Duration::from_millis(100);
+    let pace = Pace { orphans: often, waiting: often, ..hasty() };
     let settings = |settings: &mut quarry::config::ControllerSettings| {
         settings.collect_orphans = Some(true);
         settings.lost_volume_groups = Some(vec![vg_uuid(9)]);
@@ -74,6 +80,18 @@ async fn nothing_is_asked_of_the_api_server_but_what_the_chart_permits_and_all_o
         claim: ("prod".into(), "db".into()),
         cluster: cluster.as_str().unwrap().into(),
     }]);
+    server.put(
+        "/apis/storage.k8s.io/v1/storageclasses",
+        json!({
+            "metadata": {"name": "fast"},
+            "provisioner": "lvm.csi.quarry", "volumeBindingMode": "WaitForFirstConsumer",
+        }),
+    );
+    server.put(
+        "/api/v1/namespaces/test/persistentvolumeclaims",
+        json!({"metadata": {"name": "db", "namespace": "test"}, "spec": {"storageClassName": "fast"}}),
+    );
+    server.until("pods are looked at", |server| server.asked_for("GET", "/pods") > 0).await;
     server.until("an orphan is collected", |server| !server.events("n1").is_empty()).await;
     until(
         "a lost group",

@@ -105,7 +105,7 @@ fn groups_come_and_are_renamed_under_a_node_that_stays_the_same_to_the_kubelet()
             assert_eq!(offered(&replica, "vg1", |room| room > 0).await, free("vg1"));
             offered(&replica, VG, |room| room == 0).await;
             assert_eq!(registered(&process).await, known);
-            assert_eq!(server.labels("n1"), [label.clone()], "a place has no name in it");
+            assert_eq!(server.labels("n1"), std::slice::from_ref(&label), "a place has no name in it");
             assert_eq!(replica.expand(&volume.volume_id, 200 << 20).await.unwrap(), 200 << 20);
             let refusal = replica.create(create(OTHER, "web", 8, Some(VG), Some("n1"))).await;
             rig::refused(refusal, Code::ResourceExhausted, VG);

@@ -72,10 +72,13 @@ impl Objects {
         self.history.push((self.version, collection.to_owned(), event));
     }
 
-    pub(super) fn list(&self, collection: &str, selector: Option<&str>) -> Value {
-        let here = self.objects.iter().filter(|((place, _), _)| place == collection);
-        let items: Vec<&Value> =
-            here.map(|(_, object)| object).filter(|object| selects(selector, object)).collect();
+    /// The objects that have the label, and the fields.
+    pub(super) fn list(&self, collection: &str, label: Option<&str>, fields: Option<&str>) -> Value {
+        let here = self.objects.iter().filter(|((place, _), _)| covers(collection, place));
+        let items: Vec<&Value> = here
+            .map(|(_, object)| object)
+            .filter(|object| selects(label, object) && has_fields(fields, object))
+            .collect();
         json!({
             "kind": "List", "apiVersion": "v1",
             "metadata": {"resourceVersion": self.version.to_string()},
@@ -123,6 +126,26 @@ pub(super) fn absent(name: &str) -> (u16, String) {
 
 fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
+}
+
+/// Whether a collection is the one that is asked for, or the part of it in one namespace.
+pub(super) fn covers(asked: &str, collection: &str) -> bool {
+    let parts: Vec<&str> = collection.split('/').collect();
+    let everywhere = match parts.iter().position(|part| *part == "namespaces") {
+        Some(at) if parts.len() > at + 2 => [&parts[..at], &parts[at + 2..]].concat().join("/"),
+        _ => collection.to_owned(),
+    };
+    collection == asked || everywhere == asked
+}
+
+/// Equality and inequality are all that is asked for.
+fn has_fields(selector: Option<&str>, object: &Value) -> bool {
+    let field =
+        |path: &str| path.split('.').fold(object, |value, part| &value[part]).as_str().unwrap_or_default();
+    selector.iter().flat_map(|selector| selector.split(',')).all(|part| match part.split_once("!=") {
+        Some((path, value)) => field(path) != value,
+        None => part.split_once('=').is_some_and(|(path, value)| field(path) == value),
+    })
 }
 
 /// Equality of one label is all that is asked for.

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio_stream::wrappers::ReceiverStream;
 use tower::Service;
 
-use super::objects::{Answer, Asked, absent};
+use super::objects::{Answer, Asked, absent, covers};
 use super::{ApiServer, Fault};
 
 pub(crate) type Answered = Response<UnsyncBoxBody<Bytes, Infallible>>;
@@ -74,7 +74,7 @@ impl Target {
 }
 
 fn decoded(text: &str) -> String {
-    text.replace("%3D", "=").replace("%2F", "/")
+    text.replace("%3D", "=").replace("%2F", "/").replace("%21", "!").replace("%2C", ",")
 }
 
 impl<B> Service<Request<B>> for Http
@@ -114,6 +114,7 @@ impl ApiServer {
         let watch = target.query.get("watch").is_some_and(|watch| watch == "true");
         let (method, path) = (head.method.as_str().to_owned(), head.uri.path().to_owned());
         self.state().objects.asked.push(Asked { method: method.clone(), path: path.clone(), watch });
+        self.told();
         match self.fault_for(&method, &path) {
             Some(Fault::Silence) => std::future::pending().await,
             Some(Fault::Code(code)) => return shown(Err((code, "a test wants it so".to_owned()))),
@@ -137,7 +138,8 @@ impl ApiServer {
                 Ok(json!({"metadata": {}, "spec": body["spec"], "status": status}))
             }
             "GET" if target.name.is_none() => {
-                Ok(found.list(place, target.query.get("labelSelector").map(String::as_str)))
+                let query = |key: &str| target.query.get(key).map(String::as_str);
+                Ok(found.list(place, query("labelSelector"), query("fieldSelector")))
             }
             "GET" => found.get(place, name).ok_or_else(|| absent(name)),
             "POST" => found.create(place, body),
@@ -158,7 +160,7 @@ impl ApiServer {
                 let new: Vec<(u64, Value)> = {
                     let state = server.state();
                     let new = state.objects.history.iter();
-                    let new = new.filter(|(version, place, _)| *version > seen && *place == collection);
+                    let new = new.filter(|(version, place, _)| *version > seen && covers(&collection, place));
                     new.map(|(version, _, event)| (*version, event.clone())).collect()
                 };
                 for (version, event) in new {
