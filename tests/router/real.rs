@@ -14,7 +14,7 @@ use tonic::Code;
 
 use super::api_server::{ApiServer, token};
 use super::rig::{self, Mounts, Replica, at_node, hasty, until};
-use crate::driver::{self, Driver, MIB, Mode, VG, command, make_group, report};
+use crate::driver::{self, Driver, MIB, Mode, VG, command, make_group, report, sh};
 
 const UID: &str = "3f6f0e3c-5d0a-4a55-9c8c-1d6f3b3c2f10";
 const OTHER: &str = "7d1a4c52-0b1e-4d0c-8a37-55f0c1a2b3d4";
@@ -151,6 +151,51 @@ fn a_group_that_is_filled_behind_the_drivers_back_is_full_at_the_moment_of_the_r
             command("lvremove", &["-y", &format!("{VG}/theirs")]);
             offered(&replica, VG, |room| room == free(VG)).await;
             replica.create(create(UID, "db", 500, Some(VG), Some("n1"))).await.unwrap();
+        });
+    });
+}
+
+/// Demands that nothing is made on the node for that reason, and that its capacity says so at that instant.
+async fn takes_nothing(replica: &Replica, reason: &str) {
+    let refusal = replica.create(create(UID, "db", 64, Some(VG), Some("n1"))).await;
+    let room = replica.maximum_of(Some(VG), Some(at_node("n1"))).await.unwrap();
+    rig::refused(refusal, Code::ResourceExhausted, reason);
+    assert!(room < 64 << 20, "{room}");
+    for vg in [Some(VG), None] {
+        let refusal = replica.create(create(UID, "db", 64, vg, None)).await;
+        let room = replica.maximum_of(vg, None).await.unwrap();
+        rig::refused(refusal, Code::ResourceExhausted, "64 MiB");
+        assert!(room < 64 << 20, "{room} for {vg:?}");
+    }
+}
+
+#[test]
+fn a_group_that_is_not_to_be_used_is_offered_to_nobody_at_the_moment_of_the_refusal() {
+    lab::Machine::new().disk("256M").disk("256M").boot(|| {
+        make_group(VG, &lab::disks());
+        driver::folder("staging");
+        command("mount", &["--make-rshared", "/"]);
+        driver::run(async {
+            let server = ApiServer::new();
+            let replica = Replica::start(&server, hasty()).await;
+            let mounts = mounts(&server);
+            let _node = node(&replica, mounts.path()).await;
+            let disk = lab::disks().remove(1).display().to_string();
+            for (befalls, reason, ends) in [
+                (format!("vgexport -q {VG}"), "it is exported", format!("vgimport -q {VG}")),
+                (
+                    format!("dd if={disk} of=/hidden bs=1M count=1 status=none; wipefs -q -a {disk}"),
+                    "missing",
+                    format!("dd if=/hidden of={disk} conv=fsync status=none; udevadm trigger {disk} || true"),
+                ),
+            ] {
+                offered(&replica, VG, |room| room > 64 * MIB).await;
+                sh(&befalls);
+                takes_nothing(&replica, reason).await;
+                sh(&ends);
+            }
+            offered(&replica, VG, |room| room > 64 * MIB).await;
+            replica.create(create(UID, "db", 64, Some(VG), Some("n1"))).await.unwrap();
         });
     });
 }
