@@ -75,14 +75,14 @@ fn every_make_target_exists() {
 
 #[test]
 fn every_flag_exists_and_none_is_left_out() {
-    let help = [output(&["standalone", "--help"]), output(&["node", "--help"])].concat();
+    let help = ["standalone", "node", "controller"].map(|role| output(&[role, "--help"])).concat();
     let readme = readme();
     let table = section(&readme, "Configuration");
     let told: BTreeSet<&str> = first_cells(table).into_iter().flat_map(flags).collect();
     let there: BTreeSet<&str> = flags(&help).into_iter().filter(|flag| *flag != "--help").collect();
     assert_eq!(told, there);
-    let commands =
-        readme.lines().filter(|line| line.contains("quarry standalone") || line.contains("quarry node"));
+    let roles = ["quarry standalone", "quarry node", "quarry controller"];
+    let commands = readme.lines().filter(|line| roles.iter().any(|role| line.contains(role)));
     for flag in commands.flat_map(flags).chain(flags(section(&readme, "Troubleshooting"))) {
         assert!(there.contains(flag), "{flag} is no flag");
     }
@@ -97,10 +97,12 @@ fn every_flag_exists_and_none_is_left_out() {
 fn every_setting_of_the_file_is_told_and_its_example_is_right() {
     let readme = readme();
     let text = section(&readme, "Configuration");
-    let schema: serde_json::Value = serde_json::from_str(&output(&["config-schema"])).unwrap();
-    for name in schema["properties"].as_object().unwrap().keys() {
-        let ways = [format!("`{name}`"), format!("`[[{name}]]`")];
-        assert!(ways.iter().any(|way| text.contains(way)), "{name}");
+    for role in ["standalone", "controller"] {
+        let schema: serde_json::Value = serde_json::from_str(&output(&["config-schema", role])).unwrap();
+        for name in schema["properties"].as_object().unwrap().keys() {
+            let ways = [format!("`{name}`"), format!("`[[{name}]]`")];
+            assert!(ways.iter().any(|way| text.contains(way)), "{name}");
+        }
     }
     let examples = blocks(text, "toml");
     assert_eq!(examples.len(), 1);
