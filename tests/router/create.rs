@@ -277,3 +277,51 @@ async fn a_node_of_an_older_release_that_cannot_be_asked_for_names_serves_all_th
     let volume = replica.create(create(CLAIM, 8, None)).await.unwrap();
     assert_eq!(replica.create(create(CLAIM, 8, None)).await.unwrap(), volume);
 }
+
+/// A create as csi-provisioner sends it for Immediate binding: any of these nodes will do.
+fn any_of(name: &str, mib: i64, nodes: &[&str]) -> quarry::proto::csi::v1::CreateVolumeRequest {
+    let mut request = create(name, mib, Some(nodes[0]));
+    request.accessibility_requirements.as_mut().unwrap().requisite =
+        nodes.iter().map(|node| at_node(node)).collect();
+    request
+}
+
+#[tokio::test]
+async fn of_several_nodes_the_one_with_most_room_is_taken_and_one_that_may_come_is_waited_for() {
+    let server = ApiServer::new();
+    let replica = Replica::start(&server, hasty()).await;
+    let all = ["n1", "n2", "n3"];
+    let n1 = Node::start(&server, "n1", 1, &[replica.address]);
+    let n2 = Node::start(&server, "n2", 2, &[replica.address]);
+    let n4 = Node::start(&server, "n4", 4, &[replica.address]);
+    n2.stub.groups(|groups| groups[0] = Stub::group(&vg_uuid(2), "vg0", 100));
+    n4.stub.groups(|groups| groups[0] = Stub::group(&vg_uuid(4), "vg0", 1000));
+    for (node, mib) in [("n1", 64), ("n2", 100), ("n4", 1000)] {
+        let room = async || replica.maximum(Some(at_node(node))).await.ok();
+        until("its room", room, |room| *room == Some(mib << 20)).await;
+    }
+    let gone = async || replica.maximum(Some(at_node("n3"))).await.ok();
+    until("n3 is not to be waited for", gone, |room| *room == Some(0)).await;
+    let volume = replica.create(any_of(CLAIM, 80, &all)).await.unwrap();
+    assert!(volume.volume_id.starts_with(&vg_uuid(2)), "n4 has more, and is not asked for");
+    assert_eq!(replica.create(any_of(CLAIM, 80, &all)).await.unwrap(), volume);
+    let room = async || replica.maximum(Some(at_node("n2"))).await.ok();
+    until("its room", room, |room| *room == Some(20 << 20)).await;
+
+    // No room anywhere: that is said of each.
+    refused(replica.create(any_of("pvc-2", 80, &all)).await, Code::ResourceExhausted, "n1 64 MiB, n2 20 MiB");
+    for node in all {
+        assert!(replica.maximum(Some(at_node(node))).await.unwrap() < 80 << 20);
+    }
+    // A node whose word is old refuses by itself, and the other one is asked then.
+    n1.stub.mute();
+    replica.create(create("pvc-3", 60, Some("n1"))).await.unwrap();
+    let volume = replica.create(any_of("pvc-4", 16, &all)).await.unwrap();
+    assert!(volume.volume_id.starts_with(&vg_uuid(2)));
+    assert!(replica.maximum(Some(at_node("n1"))).await.unwrap() < 16 << 20);
+
+    // A node that has only just gone may have room when it is back.
+    let late = Replica::start(&server, patient()).await;
+    refused(late.create(any_of("pvc-5", 8, &["n5"])).await, Code::Unavailable, "n5");
+    refused(late.create(any_of("pvc-5", 8, &["n5", "n6"])).await, Code::Unavailable, "");
+}
