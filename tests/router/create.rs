@@ -7,18 +7,11 @@ use serde_json::json;
 use tonic::{Code, Request, Status};
 
 use super::api_server::{ApiServer, Fault};
-use super::rig::{Node, Replica, Stub, at_node, at_vg, create, hasty, patient, refused, until, vg_uuid};
+use super::rig::{
+    Node, Replica, Stub, at_node, at_vg, create, hasty, linked, patient, refused, until, vg_uuid,
+};
 
 const CLAIM: &str = "pvc-3f6f0e3c-5d0a-4a55-9c8c-1d6f3b3c2f10";
-
-async fn linked(replica: &Replica, node: &str) {
-    until(
-        "the node's room is known",
-        async || replica.maximum(Some(at_node(node))).await.ok(),
-        |room| room.is_some_and(|room| room > 0),
-    )
-    .await;
-}
 
 #[tokio::test]
 async fn a_volume_is_made_by_the_node_that_was_chosen() {

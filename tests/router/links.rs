@@ -6,15 +6,12 @@ use serde_json::json;
 use tonic::Code;
 
 use super::api_server::{ApiServer, Fault, good, token};
-use super::rig::{Node, Replica, Stub, at_node, create, hasty, patient, refused, soon, until, vg_uuid};
+use super::rig::{
+    Node, Replica, Stub, at_node, create, hasty, linked, patient, refused, soon, until, vg_uuid,
+};
 use crate::link::proxy::Proxy;
 
 const HOUR: Duration = Duration::from_secs(3600);
-
-async fn linked(replica: &Replica, node: &str) {
-    let room = async || replica.maximum(Some(at_node(node))).await.ok();
-    until("the node's room is known", room, |room| room.is_some_and(|room| room > 0)).await;
-}
 
 async fn away(replica: &Replica, node: &str) {
     let refusal = async || replica.maximum(Some(at_node(node))).await.err().map(|status| status.code());
@@ -179,7 +176,7 @@ async fn a_node_whose_token_runs_out_is_asked_for_another() {
     // Less is left of both than the time at which a successor is asked for, and one node has none.
     let start = |name: &str, vg| {
         server.put_node(name, json!({}));
-        let short = token(&server, name, vg, Duration::from_secs(3));
+        let short = token(&server, name, vg, Duration::from_secs(6));
         Node::start_with(&server, (name, &short), Stub::new(&vg_uuid(vg)), &[replica.address])
     };
     let n1 = start("n1", 1);

@@ -9,15 +9,27 @@ use tonic::Code;
 use super::api_server::{ApiServer, token};
 use super::rig::{Node, Replica, Stub, at_node, create, hasty, patient, refused, until, vg_uuid};
 
+const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/quarry/leases";
 const HOUR: Duration = Duration::from_secs(3600);
 
 fn label(vg: u32) -> String {
     vg_label(&vg_uuid(vg).parse().unwrap())
 }
 
-async fn linked(replica: &Replica, node: &str) {
+/// The nodes that a replica has recorded links to; `None` where there is no record.
+fn links(server: &ApiServer, replica: &str) -> Option<String> {
+    let lease = server.get(LEASES, &format!("{replica}.links"))?;
+    Some(lease["metadata"]["annotations"]["lvm.csi.quarry/links"].as_str().unwrap().to_owned())
+}
+
+/// Also a node that has no room for anything.
+async fn linked(server: &ApiServer, replica: &Replica, node: &str) {
+    let name = format!("{node:?}");
+    let recorded =
+        |server: &ApiServer| links(server, &replica.name).is_some_and(|links| links.contains(&name));
+    server.until("the link is recorded", recorded).await;
     let room = async || replica.maximum(Some(at_node(node))).await.ok();
-    until("the node is linked", room, Option::is_some).await;
+    until("its state is known", room, Option::is_some).await;
 }
 
 async fn labelled(server: &ApiServer, node: &str, vg: u32) {
@@ -82,7 +94,7 @@ async fn nothing_is_made_while_another_node_may_still_have_the_group() {
     labelled(&server, "n1", 1).await;
     n1.stop().await;
     let n2 = Node::start(&server, "n2", 1, &[replica.address]);
-    linked(&replica, "n2").await;
+    linked(&server, &replica, "n2").await;
     refused(replica.create(create("pvc-1", 8, Some("n2"))).await, Code::Unavailable, "still on node n1");
     assert_eq!(replica.maximum(Some(at_node("n2"))).await.unwrap(), 0);
     assert!(n2.stub.calls().is_empty());
@@ -98,7 +110,7 @@ async fn nothing_new_is_made_in_a_group_that_two_nodes_show() {
     let volume = replica.create(create("pvc-1", 8, Some("n1"))).await.unwrap();
     let n2 = Node::start(&server, "n2", 1, &[replica.address]);
     n2.stub.groups(|groups| groups.push(Stub::group(&vg_uuid(2), "other", 64)));
-    linked(&replica, "n2").await;
+    linked(&server, &replica, "n2").await;
     server.until("events", |server| !server.events("n1").is_empty() && !server.events("n2").is_empty()).await;
     let (reason, note) = server.events("n2").remove(0);
     assert_eq!(reason, "VolumeGroupShownTwice");
@@ -136,25 +148,22 @@ async fn a_label_that_stands_for_nothing_goes_after_a_while() {
 async fn a_label_of_a_node_that_is_linked_to_another_replica_stays() {
     let server = ApiServer::new();
     let leader = Replica::start_as("leader", server.cluster(), hasty(), |_| {}).await;
-    let holder =
-        async || server.get("/apis/coordination.k8s.io/v1/namespaces/quarry/leases", "quarry-controller");
-    until("a leader", holder, Option::is_some).await;
+    server.until("a leader", |server| server.get(LEASES, "quarry-controller").is_some()).await;
     let other = Replica::start_as("other", server.cluster(), hasty(), |_| {}).await;
     let n1 = Node::start(&server, "n1", 1, &[leader.address, other.address]);
     labelled(&server, "n1", 1).await;
-    let leases = "/apis/coordination.k8s.io/v1/namespaces/quarry/leases";
-    let recorded = async || {
-        server.get(leases, "other.links").unwrap()["metadata"]["annotations"]["lvm.csi.quarry/links"].clone()
+    let recorded = async |what: &str| {
+        server.until("the record", |server| links(server, "other").as_deref() == Some(what)).await;
     };
-    until("its link is recorded", recorded, |links| links == r#"["n1"]"#).await;
+    recorded(r#"["n1"]"#).await;
     n1.stop().await;
-    until("it is gone from the record", recorded, |links| links == "[]").await;
+    recorded("[]").await;
     let stub = Stub::new(&vg_uuid(1));
     // n1 can reach the other replica only; a copy of its disk shows up on n2.
     let _n1 = Node::start_with(&server, ("n1", &token(&server, "n1", 9, HOUR)), stub, &[other.address]);
-    until("its link is recorded again", recorded, |links| links == r#"["n1"]"#).await;
+    recorded(r#"["n1"]"#).await;
     let _n2 = Node::start(&server, "n2", 1, &[leader.address]);
-    linked(&leader, "n2").await;
+    linked(&server, &leader, "n2").await;
     refused(leader.create(create("pvc-1", 8, Some("n2"))).await, Code::Unavailable, "still on node n1");
     // Meanwhile a group moves that nobody has a link for, which takes as long as it would take here.
     let n3 = Node::start(&server, "n3", 3, &[leader.address]);
@@ -174,7 +183,7 @@ async fn two_replicas_with_links_to_all_nodes_say_the_same() {
     let _nodes = [Node::start(&server, "n1", 1, &both), Node::start(&server, "n2", 2, &both)];
     for replica in [&one, &two] {
         for node in ["n1", "n2"] {
-            linked(replica, node).await;
+            linked(&server, replica, node).await;
             labelled(&server, node, if node == "n1" { 1 } else { 2 }).await;
         }
     }
@@ -182,18 +191,12 @@ async fn two_replicas_with_links_to_all_nodes_say_the_same() {
     assert_eq!(two.create(create("pvc-1", 8, Some("n1"))).await.unwrap(), volume);
     let room = async || two.maximum(Some(at_node("n1"))).await.unwrap();
     until("the other knows too", room, |room| *room == 56 << 20).await;
-    let leases = "/apis/coordination.k8s.io/v1/namespaces/quarry/leases";
-    for name in ["one.links", "two.links"] {
-        let links = async || {
-            server
-                .get(leases, name)
-                .map(|lease| lease["metadata"]["annotations"]["lvm.csi.quarry/links"].clone())
-        };
-        until("its links", links, |links| *links == Some(json!(r#"["n1","n2"]"#))).await;
+    for name in ["one", "two"] {
+        server.until("the record", |server| links(server, name).as_deref() == Some(r#"["n1","n2"]"#)).await;
     }
     one.stop().await;
     two.delete(&volume.volume_id).await.unwrap();
-    assert!(server.get(leases, "one.links").is_none());
+    assert_eq!(links(&server, "one"), None);
 }
 
 #[tokio::test]
@@ -201,7 +204,7 @@ async fn no_label_is_added_where_the_nodes_object_is_gone() {
     let server = ApiServer::new();
     let replica = Replica::start(&server, hasty()).await;
     let node = Node::start_without_object(&server, "n1", 1, &[replica.address]);
-    linked(&replica, "n1").await;
+    linked(&server, &replica, "n1").await;
     refused(replica.create(create("pvc-1", 8, Some("n1"))).await, Code::Unavailable, "cannot be labelled");
     assert_eq!(node.stub.volumes().len(), 1);
     server.put_node("n1", json!({}));

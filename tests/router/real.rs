@@ -13,7 +13,7 @@ use serde_json::json;
 use tonic::Code;
 
 use super::api_server::{ApiServer, token};
-use super::rig::{self, Mounts, Replica, at_node, hasty, until};
+use super::rig::{self, Mounts, Replica, at_node, hasty, patient, until};
 use crate::driver::{self, Driver, MIB, Mode, VG, command, make_group, report, sh};
 
 const UID: &str = "3f6f0e3c-5d0a-4a55-9c8c-1d6f3b3c2f10";
@@ -80,7 +80,7 @@ fn groups_come_and_are_renamed_under_a_node_that_stays_the_same_to_the_kubelet()
         command("mount", &["--make-rshared", "/"]);
         driver::run(async {
             let server = ApiServer::new();
-            let replica = Replica::start(&server, hasty()).await;
+            let replica = Replica::start(&server, patient()).await;
             let mounts = mounts(&server);
             let process = node(&replica, mounts.path()).await;
             let known = HashMap::from([(NODE_KEY.to_owned(), "n1".to_owned())]);

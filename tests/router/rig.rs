@@ -26,11 +26,12 @@ pub(crate) const BOUND: Duration = Duration::from_secs(30);
 /// One MiB, in bytes.
 pub(crate) const MIB: i64 = 1 << 20;
 
-/// Short times for links, where a test waits for them to pass.
+/// Short times for links, where a test waits for them to pass; and long enough for a machine that is busy
+/// with other tests to answer a ping.
 pub(crate) fn brisk() -> Tuning {
     Tuning {
-        ping: Duration::from_millis(200),
-        pong: Duration::from_millis(300),
+        ping: Duration::from_millis(500),
+        pong: Duration::from_secs(4),
         backoff_least: Duration::from_millis(10),
         backoff_most: Duration::from_millis(50),
         lookup: Duration::from_millis(100),
@@ -69,6 +70,12 @@ pub(crate) async fn until<T: std::fmt::Debug>(
         assert!(tokio::time::Instant::now() < end, "not within {BOUND:?}: {what}; it is {answer:?}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+}
+
+/// Waits until the node is linked and has room.
+pub(crate) async fn linked(replica: &Replica, node: &str) {
+    let room = async || replica.maximum(Some(at_node(node))).await.ok();
+    until("the node's room is known", room, |room| room.is_some_and(|room| room > 0)).await;
 }
 
 pub(crate) fn block() -> csi::VolumeCapability {

@@ -8,17 +8,12 @@ use serde_json::json;
 use tonic::Code;
 
 use super::api_server::{ApiServer, Fault, token};
-use super::rig::{Mounts, Node, Replica, Stub, at_node, bundle, create, patient, refused, until, vg_uuid};
+use super::rig::{Mounts, Node, Replica, Stub, at_node, bundle, create, linked, patient, refused, vg_uuid};
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// How long an authority is alone.
 const ALONE: Duration = Duration::from_secs(2 * 365 * 24 * 3600);
-
-async fn linked(replica: &Replica, node: &str) {
-    let room = async || replica.maximum(Some(at_node(node))).await.ok();
-    until("the node's room is known", room, |room| room.is_some_and(|room| room > 0)).await;
-}
 
 fn count(bundle: &str) -> usize {
     bundle.matches("BEGIN CERTIFICATE").count()

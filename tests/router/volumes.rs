@@ -4,7 +4,9 @@ use quarry::proto::csi::v1 as csi;
 use tonic::Code;
 
 use super::api_server::ApiServer;
-use super::rig::{MIB, Node, Replica, Stub, at_node, block, create, hasty, patient, refused, until, vg_uuid};
+use super::rig::{
+    MIB, Node, Replica, Stub, at_node, block, create, hasty, linked, patient, refused, until, vg_uuid,
+};
 
 const CLAIM: &str = "pvc-3f6f0e3c-5d0a-4a55-9c8c-1d6f3b3c2f10";
 
@@ -21,11 +23,6 @@ fn question(id: &str) -> csi::ValidateVolumeCapabilitiesRequest {
         volume_capabilities: vec![block()],
         ..Default::default()
     }
-}
-
-async fn linked(replica: &Replica, node: &str) {
-    let room = async || replica.maximum(Some(at_node(node))).await.ok();
-    until("the node's room is known", room, |room| room.is_some_and(|room| room > 0)).await;
 }
 
 #[tokio::test]

@@ -19,6 +19,7 @@ use crate::router::api_server::{ACCOUNT, ApiServer, NAMESPACE};
 
 /// A running controller.
 pub(crate) struct Replica {
+    pub(crate) name: String,
     pub(crate) address: SocketAddr,
     pub(crate) health: SocketAddr,
     dir: tempfile::TempDir,
@@ -78,7 +79,7 @@ impl Replica {
         let client =
             ControllerClient::new(soon("the controller's socket", endpoint.connect()).await.unwrap());
         let _stopped_at_the_end = stop.clone().drop_guard();
-        Self { address, health, dir, client, stop, running, _stopped_at_the_end }
+        Self { name: name.to_owned(), address, health, dir, client, stop, running, _stopped_at_the_end }
     }
 
     pub(crate) fn client(&self) -> ControllerClient<Channel> {
