@@ -4,8 +4,11 @@ Names that the driver's code has too. tests/deploy compares them.
 {{- define "quarry.driver" -}}lvm.csi.quarry{{- end }}
 {{- define "quarry.audience" -}}lvm.csi.quarry{{- end }}
 {{- define "quarry.vgLabelPrefix" -}}vg.lvm.csi.quarry/{{- end }}
-{{- define "quarry.linkPort" -}}9808{{- end }}
-{{- define "quarry.healthPort" -}}9809{{- end }}
+
+{{/* The ports of the pods. */}}
+{{- define "quarry.linkPort" -}}9443{{- end }}
+{{- define "quarry.controllerHealthPort" -}}9808{{- end }}
+{{- define "quarry.nodeHealthPort" -}}9809{{- end }}
 
 {{/* Never changes: selectors cannot. */}}
 {{- define "quarry.selector" -}}

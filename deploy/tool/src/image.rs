@@ -90,3 +90,14 @@ fn megabytes(bytes: u64) -> String {
     let tenths = bytes.div_ceil(100_000);
     format!("{}.{} MB", tenths / 10, tenths % 10)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::megabytes;
+
+    #[test]
+    fn a_size_is_never_said_to_be_less_than_it_is() {
+        assert_eq!(megabytes(12_000_000), "12.0 MB");
+        assert_eq!(megabytes(12_000_001), "12.1 MB");
+    }
+}

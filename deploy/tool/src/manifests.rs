@@ -71,3 +71,14 @@ fn plain(rendered: &str) -> String {
     }
     text.trim_start().to_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn helm_s_remarks_and_spare_lines_go() {
+        let rendered = "---\n# Source: a/b.yaml\n# why\nkind: A\n\n---\n# Source: a/c.yaml\nkind: B  \n";
+        assert_eq!(plain(rendered), "---\n# why\nkind: A\n---\nkind: B\n");
+    }
+}
