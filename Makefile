@@ -34,11 +34,13 @@ lab: override export CMD := $(value CMD)
 lab: ## Run CMD in a guest with a 4 GiB disk: make lab CMD='lsblk'
 	@cargo run --quiet --package lab -- run --disk 4G -- sh -c "$${CMD:?name a command: make lab CMD=lsblk}"
 
-image: ## Build the container image: target/image/quarry.tar (ARCH=arm64 for another).
-	@cargo run --quiet --package deploy -- image
+image: ## Build the container image, target/image/quarry.tar (ARCH=arm64 for another architecture).
+	$(build)
+	@$(built)/deploy image
 
 manifests: ## Render the chart into deploy/manifests.
-	@cargo run --quiet --package deploy -- manifests
+	$(build)
+	@$(built)/deploy manifests
 
 demo: setup ## Show a volume's life, in a guest.
 	$(build)

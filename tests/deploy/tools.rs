@@ -39,17 +39,3 @@ pub(super) fn rendered(arguments: &[&str]) -> String {
     helm.args(["template", "quarry"]).arg(super::path("deploy/chart"));
     output(helm.args(["--namespace", "quarry-system"]).args(arguments))
 }
-
-/// The source files below a folder of the repository.
-pub(super) fn sources(folder: &str) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(super::path(folder)).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            found.extend(sources(path.to_str().unwrap()));
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            found.push(path);
-        }
-    }
-    found
-}

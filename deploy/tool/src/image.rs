@@ -3,6 +3,7 @@
 mod arch;
 mod base;
 mod builder;
+mod driver;
 mod key;
 mod trial;
 
@@ -15,6 +16,7 @@ use crate::error::Error;
 use crate::{ROOT, say};
 use arch::Arch;
 use builder::Builder;
+use driver::Profile;
 
 /// No registry has this name, so that nobody fetches somebody else's image by it.
 const REPOSITORY: &str = "localhost/quarry";
@@ -25,6 +27,9 @@ pub(crate) struct Options {
     /// The architecture to build for.
     #[arg(long, value_enum, env = "ARCH", default_value_t = Arch::Amd64)]
     arch: Arch,
+    /// How the driver is built: dev is quick where the tests are built already, and for tests only.
+    #[arg(long, value_enum, env = "PROFILE", default_value_t = Profile::Release)]
+    profile: Profile,
     /// What builds; by default docker with a running daemon, else podman, else buildah.
     #[arg(long, value_enum, env = "BUILDER")]
     with: Option<Builder>,
@@ -33,6 +38,7 @@ pub(crate) struct Options {
 /// What is built from what.
 struct Plan {
     arch: Arch,
+    profile: Profile,
     builder: Builder,
     root: PathBuf,
     /// The driver, relative to the root.
@@ -48,13 +54,14 @@ impl Plan {
         let root = Path::new(ROOT).canonicalize().map_err(Error::at("find", Path::new(ROOT)))?;
         let home = root.join("target/image");
         fs::create_dir_all(&home).map_err(Error::at("make", &home))?;
-        let arch = options.arch;
+        let Options { arch, profile, .. } = *options;
         Ok(Self {
             arch,
+            profile,
             builder: options.with.map_or_else(Builder::find, Ok)?,
-            binary: format!("{}/release/quarry", arch.cargo_folder()),
+            binary: format!("target/image/quarry-{arch}"),
             name: format!("{REPOSITORY}:{}", env!("CARGO_PKG_VERSION")),
-            archive: home.join(arch.archive()),
+            archive: home.join(profile.archive(arch)),
             root,
             home,
         })
@@ -69,7 +76,7 @@ impl Plan {
 pub(crate) fn build(options: &Options) -> Result<String, Error> {
     let plan = Plan::new(options)?;
     say(&format!("build quarry for {}", plan.arch));
-    plan.arch.compile(&plan.root)?;
+    driver::build(&plan)?;
     let key = key::of(&plan)?;
     if !key::is_current(&plan.archive, &key) {
         say(&format!("build {} with {}", plan.name, plan.builder));
