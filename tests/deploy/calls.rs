@@ -75,11 +75,16 @@ pub(super) async fn nodes_may_do_nothing(server: &Server) {
     assert!(may(server.account(NAMESPACE, "quarry-controller"), "patch", "nodes").await);
 }
 
-async fn rules(client: Client) -> serde_json::Value {
+/// What the account may do in the driver's namespace, in an order that does not change.
+async fn rules(client: Client) -> Vec<String> {
     let spec = SelfSubjectRulesReviewSpec { namespace: Some(NAMESPACE.to_owned()) };
     let review = SelfSubjectRulesReview { spec, ..SelfSubjectRulesReview::default() };
     let answer = Api::all(client).create(&PostParams::default(), &review).await.unwrap();
-    serde_json::to_value(answer.status.unwrap().resource_rules).unwrap()
+    let status = answer.status.unwrap();
+    assert!(!status.incomplete, "{status:?}");
+    let mut rules: Vec<_> = status.resource_rules.iter().map(|rule| format!("{rule:?}")).collect();
+    rules.sort();
+    rules
 }
 
 async fn may(client: Client, verb: &str, resource: &str) -> bool {
