@@ -1,10 +1,11 @@
 //! Every value of the chart has a comment, and the schema knows it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
 
 use serde_json::Value;
 
-use super::text;
+use super::{path, text, tools};
 
 /// The keys in values.yaml, as paths with dots, and whether a comment stands above each.
 fn written() -> BTreeMap<String, bool> {
@@ -77,4 +78,33 @@ fn every_value_has_a_comment_and_the_schema_knows_it() {
     let silent: Vec<_> = written.iter().filter(|(_, commented)| !**commented).map(|(path, _)| path).collect();
     assert!(silent.is_empty(), "no comment above {silent:?}");
     assert!(names.len() > 40 && names.contains("volumeGroups.reserve"), "{names:?}");
+}
+
+#[test]
+fn helm_has_nothing_to_say_against_the_chart() {
+    let mut helm = Command::new(tools::cluster("helm"));
+    let said = tools::output(helm.args(["lint", "--strict"]).arg(path("deploy/chart")));
+    assert!(!said.contains("[WARNING]") && !said.contains("[ERROR]"), "{said}");
+}
+
+#[test]
+fn a_wrong_value_is_refused_before_anything_is_installed() {
+    for (wrong, named) in [
+        ("controller.replicas=3", "/controller/replicas"),
+        ("controller.replica=2", "replica"),
+        ("controller.lostVolumeGroups[0]=vg0", "/controller/lostVolumeGroups/0"),
+        ("node.kubeletDir=var/lib/kubelet", "/node/kubeletDir"),
+        ("node.maxUnavailable=0", "/node/maxUnavailable"),
+        ("node.resources.quarry.limits.memory=1Gi", "/node/resources/quarry/limits"),
+        ("log.format=xml", "/log/format"),
+        ("image.digest=1234", "/image/digest"),
+        ("volumeGroups[0].name=a b", "/volumeGroups/0/name"),
+        ("volumeGroups[0].reserved=1GiB", "reserved"),
+    ] {
+        let mut helm = Command::new(tools::cluster("helm"));
+        helm.args(["template", "quarry", "--set", wrong]).arg(path("deploy/chart"));
+        let output = helm.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && said.contains(named), "{wrong}: {said}");
+    }
 }
