@@ -14,6 +14,7 @@ mod image;
 mod node;
 mod objects;
 mod server;
+mod sidecars;
 mod tools;
 mod values;
 

@@ -1,7 +1,7 @@
 //! What the accounts may do at the API server is what the programs do there, no more and no less.
 //!
-//! The sidecars' tables were made by reading, in the versions that `tests/cluster/go/go.mod` pins, for a driver with
-//! our capabilities (no snapshots, no attaching, no modifying, no secrets).
+//! The sidecars' tables say where each call is made, in the versions that `tests/cluster/go/go.mod` pins, for a driver
+//! with our capabilities (no snapshots, no attaching, no modifying, no secrets). `sidecars` watches them make it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -146,6 +146,15 @@ fn granted(all: &[Value], name: &str) -> Access {
         }
     }
     access
+}
+
+/// Group and resource: the verbs that a role of that name grants, in the cluster or the namespace.
+pub(super) fn verbs(all: &[Value], role: &str) -> BTreeMap<(String, String), BTreeSet<String>> {
+    let mut verbs = BTreeMap::<_, BTreeSet<String>>::new();
+    for ((_, group, resource, _), more) in granted(all, role) {
+        verbs.entry((group, resource)).or_default().extend(more);
+    }
+    verbs
 }
 
 #[test]

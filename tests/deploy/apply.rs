@@ -92,22 +92,29 @@ async fn upgrade_keeps_the_authority(cluster: &Cluster) {
 }
 
 /// The API server as `kubectl apply --server-side` and Helm see it.
-struct Cluster {
+pub(super) struct Cluster {
     client: Client,
     kinds: Discovery,
 }
 
 impl Cluster {
-    async fn new(client: Client) -> Self {
+    pub(super) async fn new(client: Client) -> Self {
         let kinds = Discovery::new(client.clone()).run().await.unwrap();
         Self { client, kinds }
     }
 
     /// Applies the objects.
-    async fn apply(&self, objects: &[Value]) {
+    pub(super) async fn apply(&self, objects: &[Value]) {
         for object in objects {
             self.send(object, false).await.unwrap_or_else(|error| panic!("{error}: {object}"));
         }
+    }
+
+    /// The object of that name.
+    pub(super) async fn get(&self, version: &str, kind: &str, namespace: &str, name: &str) -> Value {
+        let metadata = json!({"name": name, "namespace": namespace});
+        let object = json!({"apiVersion": version, "kind": kind, "metadata": metadata});
+        serde_json::to_value(self.api(&object).get(name).await.unwrap()).unwrap()
     }
 
     /// Applies the objects, and changes nothing.

@@ -2,12 +2,13 @@
 
 use std::future::Future;
 use std::net::Ipv4Addr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use kube::Client;
 use kube::config::{AuthInfo, Config};
+use serde_json::json;
 use tempfile::TempDir;
 
 use super::tools;
@@ -16,7 +17,13 @@ use super::tools;
 const INSIDE: &str = "QUARRY_TEST_ALONE";
 /// An address that is nobody's, and for the API server not loopback: it insists.
 const ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+const URL: &str = "https://127.0.0.1:6443";
 const TOKEN: &str = "admin-of-this-test";
+/// Each request in one line, when it is over; of watches, when they begin.
+const AUDIT: &str = r#"{
+    "apiVersion": "audit.k8s.io/v1", "kind": "Policy",
+    "omitStages": ["RequestReceived"], "rules": [{"level": "Metadata"}]
+}"#;
 const READY_LIMIT: Duration = Duration::from_secs(120);
 
 /// Runs the body of the test of that name in a process with a network and a process table of its own: what it
@@ -64,6 +71,7 @@ impl Server {
         let key = write(&folder, "accounts.key", &accounts.serialize_pem());
         let public = write(&folder, "accounts.pub", &accounts.public_key_pem());
         let tokens = write(&folder, "tokens.csv", &format!("{TOKEN},admin,admin,system:masters\n"));
+        let audit = write(&folder, "audit.json", AUDIT);
         server.run(
             "kube-apiserver",
             &[
@@ -77,6 +85,9 @@ impl Server {
                 &format!("--service-account-signing-key-file={key}"),
                 &format!("--token-auth-file={tokens}"),
                 "--authorization-mode=Node,RBAC",
+                &format!("--audit-policy-file={audit}"),
+                &format!("--audit-log-path={}", server.audit_log().display()),
+                "--audit-log-mode=blocking-strict",
                 "--allow-privileged",
                 // It waits for a controller that is not there, and pods name accounts of their own anyway.
                 "--disable-admission-plugins=ServiceAccount",
@@ -94,7 +105,7 @@ impl Server {
         self.programs.push(command.spawn().unwrap());
     }
 
-    fn log(&self, name: &str) -> std::path::PathBuf {
+    fn log(&self, name: &str) -> PathBuf {
         self.folder.path().join(name).with_extension("log")
     }
 
@@ -123,7 +134,28 @@ impl Server {
 
     /// A client that is a service account.
     pub(super) fn account(&self, namespace: &str, name: &str) -> Client {
-        client(Some(format!("system:serviceaccount:{namespace}:{name}")))
+        client(Some(user(namespace, name)))
+    }
+
+    /// A file by which programs are that service account.
+    pub(super) fn kubeconfig(&self, namespace: &str, name: &str) -> PathBuf {
+        let config = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "it",
+            "clusters": [{"name": "it", "cluster": {"server": URL, "insecure-skip-tls-verify": true}}],
+            "users": [{"name": "it", "user": {"token": TOKEN, "as": user(namespace, name)}}],
+            "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],
+        });
+        write(self.folder(), &format!("{name}.kubeconfig"), &config.to_string()).into()
+    }
+
+    /// A folder that lasts as long as the server.
+    pub(super) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// What was asked of it, one JSON object a line.
+    pub(super) fn audit_log(&self) -> PathBuf {
+        self.folder().join("audit.log")
     }
 }
 
@@ -141,8 +173,12 @@ fn write(folder: &Path, name: &str, text: &str) -> String {
     path.to_str().unwrap().to_owned()
 }
 
+fn user(namespace: &str, account: &str) -> String {
+    format!("system:serviceaccount:{namespace}:{account}")
+}
+
 fn client(impersonate: Option<String>) -> Client {
-    let mut config = Config::new("https://127.0.0.1:6443".parse().unwrap());
+    let mut config = Config::new(URL.parse().unwrap());
     // Its certificate is its own, and nobody else is in this network.
     config.accept_invalid_certs = true;
     config.auth_info = AuthInfo { token: Some(TOKEN.to_owned().into()), impersonate, ..AuthInfo::default() };
