@@ -13,14 +13,9 @@ use crate::program::succeed;
 /// A program does not start in it, or is missing.
 pub(super) fn run(plan: &Plan) -> Result<(), Error> {
     let trial = Trial::start(plan)?;
-    let version = trial.output("/usr/bin/quarry", &["--version"])?;
-    if version != format!("quarry {}", env!("CARGO_PKG_VERSION")) {
-        return Err(Error::Other(format!("the driver in the image calls itself {version}")));
-    }
-    for program in programs(plan)? {
-        trial.output(plan.arch.loader(), &["--list", &format!("/usr/sbin/{program}")])?;
-    }
-    trial.end()
+    let tried = trial.every_program();
+    trial.end()?;
+    tried
 }
 
 /// The programs that the Dockerfile asks for: the words after the two hyphens.
@@ -47,6 +42,17 @@ impl<'a> Trial<'a> {
             Builder::Docker | Builder::Podman => plan.name.clone(),
         };
         Ok(Self { plan, place })
+    }
+
+    fn every_program(&self) -> Result<(), Error> {
+        let version = self.output("/usr/bin/quarry", &["--version"])?;
+        if version != format!("quarry {}", env!("CARGO_PKG_VERSION")) {
+            return Err(Error::Other(format!("the driver in the image calls itself {version}")));
+        }
+        for program in programs(self.plan)? {
+            self.output(self.plan.arch.loader(), &["--list", &format!("/usr/sbin/{program}")])?;
+        }
+        Ok(())
     }
 
     fn output(&self, program: &str, arguments: &[&str]) -> Result<String, Error> {
