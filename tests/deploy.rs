@@ -8,6 +8,7 @@ mod apply;
 mod calls;
 mod chart;
 mod classes;
+mod container;
 mod controller;
 mod flags;
 mod image;

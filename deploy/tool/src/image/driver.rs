@@ -55,6 +55,10 @@ impl Profile {
 pub(super) fn build(plan: &Plan) -> Result<(), Error> {
     let mut cargo = command(env!("CARGO"));
     cargo.current_dir(&plan.root).args(["build", "--locked"]);
+    // What cargo tells the programs that it starts: told to another cargo, it makes it build some of it once more.
+    for (name, _) in env::vars_os().filter(|(name, _)| is_of_cargo(&name.to_string_lossy())) {
+        cargo.env_remove(name);
+    }
     match plan.profile {
         Profile::Release => cargo.args(["--release", "--package", "quarry", "--bin", "quarry"]),
         // As the Makefile has it: with another choice cargo builds most of it once more.
@@ -69,6 +73,10 @@ pub(super) fn build(plan: &Plan) -> Result<(), Error> {
     }
     succeed(&mut cargo)?;
     copy(&built.join(plan.profile.folder()).join("quarry"), &plan.root.join(&plan.binary))
+}
+
+fn is_of_cargo(variable: &str) -> bool {
+    variable == "OUT_DIR" || ["CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|start| variable.starts_with(start))
 }
 
 fn copy(from: &Path, to: &Path) -> Result<(), Error> {
