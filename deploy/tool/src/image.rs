@@ -30,7 +30,7 @@ pub(crate) struct Options {
     /// How the driver is built: dev is quick where the tests are built already, and for tests only.
     #[arg(long, value_enum, env = "PROFILE", default_value_t = Profile::Release)]
     profile: Profile,
-    /// What builds; by default docker with a running daemon, else podman, else buildah.
+    /// What builds; by default buildah where mmdebstrap is there too, else docker with a running daemon, else podman.
     #[arg(long, value_enum, env = "BUILDER")]
     with: Option<Builder>,
 }

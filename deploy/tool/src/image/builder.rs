@@ -5,6 +5,7 @@ use std::fs;
 use std::process::Command;
 
 use clap::ValueEnum;
+use nix::unistd::Uid;
 
 use super::arch::Arch;
 use super::{Plan, base};
@@ -23,17 +24,21 @@ pub(crate) enum Builder {
 }
 
 impl Builder {
-    /// What can build here.
+    /// What can build here: if possible the one that asks no registry, which is the one that tests run.
     ///
     /// # Errors
     /// Nothing can.
     pub(crate) fn find() -> Result<Self, Error> {
-        let trials: [(Self, &[&str]); 3] =
-            [(Self::Docker, &["info"]), (Self::Podman, &["info"]), (Self::Buildah, &["--version"])];
-        let found = trials.into_iter().find(|(builder, trial)| works(command(builder.name()).args(*trial)));
-        let missing =
-            || Error::Other("docker, podman or buildah is needed: apt-get install buildah".to_owned());
-        found.map(|(builder, _)| builder).ok_or_else(missing)
+        let there = |builder: &Self| {
+            let trial = if *builder == Self::Buildah { "--version" } else { "info" };
+            works(command(builder.name()).arg(trial))
+        };
+        let alone = Some(Self::Buildah).filter(|_| Uid::effective().is_root() && base::can_be_made());
+        let mut all = alone.into_iter().chain([Self::Docker, Self::Podman, Self::Buildah]);
+        let missing = || {
+            Error::Other("buildah, docker or podman is needed: apt-get install buildah mmdebstrap".to_owned())
+        };
+        all.find(there).ok_or_else(missing)
     }
 
     const fn name(self) -> &'static str {
