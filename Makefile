@@ -2,14 +2,14 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup check lab-tests sanity test lab demo
+.PHONY: help setup check lab-tests sanity test lab cluster-build cluster-up cluster-down cluster demo
 
 # What is run is built in one way only: with another choice of targets cargo builds most of it once more.
 build := cargo build --workspace --bins --examples
 built := $(or $(CARGO_TARGET_DIR),target)/debug
 
 help: ## List the targets.
-	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' Makefile | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' Makefile | expand -t 17
 
 setup: ## Install what is missing (Debian 12 with Rust and Go).
 	@.ci/setup
@@ -33,6 +33,19 @@ test: setup check lab-tests sanity ## All of the above.
 lab: override export CMD := $(value CMD)
 lab: ## Run CMD in a guest with a 4 GiB disk: make lab CMD='lsblk'
 	@cargo run --quiet --package lab -- run --disk 4G -- sh -c "$${CMD:?name a command: make lab CMD=lsblk}"
+
+cluster-build: ## Build what a Kubernetes cluster is made of: long when cold.
+	$(build)
+	@$(built)/cluster build
+
+cluster-up: cluster-build ## Bring a Kubernetes cluster up, to look around in: make cluster-up ARGS='--nodes 3'
+	@$(built)/cluster up $(ARGS)
+
+cluster-down: ## Take that cluster down.
+	@$(built)/cluster down
+
+cluster: cluster-build ## Run the scenarios in a cluster of their own: make cluster ARGS='empty-dir'
+	@$(built)/cluster run $(ARGS)
 
 demo: setup ## Show a volume's life, in a guest.
 	$(build)
