@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 use crate::credentials::{API_PORT, Authority};
 use crate::network::{API_SERVICE, GATEWAY, SERVICES};
 use crate::paths::{self, Paths};
-use crate::program::{Service, command};
+use crate::program::{Daemon, command};
 use crate::{Error, wait};
 
 const READY_LIMIT: Duration = Duration::from_secs(180);
@@ -24,23 +24,23 @@ const API_NAMES: [&str; 4] =
 /// All of it. Dropping it ends it.
 #[derive(Debug)]
 pub(crate) struct ControlPlane {
-    services: Vec<Service>,
+    daemons: Vec<Daemon>,
 }
 
 impl ControlPlane {
     /// Starts it, and returns when the API server is ready for requests.
     pub(crate) async fn start(paths: &Paths, authority: &Authority) -> Result<(ControlPlane, Client), Error> {
         let start = Start { paths, authority };
-        let mut control_plane = ControlPlane { services: vec![start.etcd()?, start.api_server()?] };
+        let mut control_plane = ControlPlane { daemons: vec![start.etcd()?, start.api_server()?] };
         let client = client(paths).await?;
         control_plane.wait_for_api(&client).await?;
-        control_plane.services.extend([start.controllers()?, start.scheduler()?, start.dns()?]);
+        control_plane.daemons.extend([start.controllers()?, start.scheduler()?, start.dns()?]);
         Ok((control_plane, client))
     }
 
     /// Fails when one of its programs has ended.
     pub(crate) fn check(&mut self) -> Result<(), Error> {
-        self.services.iter_mut().try_for_each(Service::check)
+        self.daemons.iter_mut().try_for_each(Daemon::check)
     }
 
     async fn wait_for_api(&mut self, client: &Client) -> Result<(), Error> {
@@ -72,13 +72,13 @@ struct Start<'a> {
 }
 
 impl Start<'_> {
-    fn service(&self, name: &str, arguments: Vec<String>) -> Result<Service, Error> {
+    fn daemon(&self, name: &str, arguments: Vec<String>) -> Result<Daemon, Error> {
         let log = self.paths.logs().join(format!("{name}.log"));
         let mut command = command(self.paths.bin().join(name));
-        Service::start(name, command.args(arguments).current_dir(self.paths.run()), log)
+        Daemon::start(command.args(arguments).current_dir(self.paths.run()), log)
     }
 
-    fn etcd(&self) -> Result<Service, Error> {
+    fn etcd(&self) -> Result<Daemon, Error> {
         let arguments = vec![
             flag("data-dir", self.paths.run().join("etcd").display()),
             flag("listen-client-urls", ETCD),
@@ -87,10 +87,10 @@ impl Start<'_> {
             // Nobody's data: it is gone when the cluster is down.
             "--unsafe-no-fsync".to_owned(),
         ];
-        self.service("etcd", arguments)
+        self.daemon("etcd", arguments)
     }
 
-    fn api_server(&self) -> Result<Service, Error> {
+    fn api_server(&self) -> Result<Daemon, Error> {
         let authority = self.authority;
         let ips = [GATEWAY, API_SERVICE, std::net::Ipv4Addr::LOCALHOST];
         let server = authority.server("kube-apiserver", &API_NAMES, &ips)?;
@@ -114,10 +114,10 @@ impl Start<'_> {
             flag("authorization-mode", "Node,RBAC"),
             flag("allow-privileged", true),
         ];
-        self.service("kube-apiserver", arguments)
+        self.daemon("kube-apiserver", arguments)
     }
 
-    fn controllers(&self) -> Result<Service, Error> {
+    fn controllers(&self) -> Result<Daemon, Error> {
         let name = "kube-controller-manager";
         let accounts = self.paths.run().join("service-accounts.key");
         let arguments = vec![
@@ -127,18 +127,18 @@ impl Start<'_> {
             flag("use-service-account-credentials", true),
             flag("leader-elect", false),
         ];
-        self.service(name, arguments)
+        self.daemon(name, arguments)
     }
 
-    fn scheduler(&self) -> Result<Service, Error> {
+    fn scheduler(&self) -> Result<Daemon, Error> {
         let name = "kube-scheduler";
         let arguments =
             vec![flag("kubeconfig", self.kubeconfig(name)?.display()), flag("leader-elect", false)];
-        self.service(name, arguments)
+        self.daemon(name, arguments)
     }
 
     /// The names of services, for pods. It reads the API as an administrator does.
-    fn dns(&self) -> Result<Service, Error> {
+    fn dns(&self) -> Result<Daemon, Error> {
         let config = format!(
             ".:53 {{\n  bind {GATEWAY}\n  errors\n  ready 127.0.0.1:8181\n  \
              kubernetes cluster.local in-addr.arpa {{\n    kubeconfig {} lab\n  }}\n}}\n",
@@ -146,7 +146,7 @@ impl Start<'_> {
         );
         let file = self.paths.run().join("Corefile");
         paths::write(&file, config)?;
-        self.service("coredns", vec!["-conf".into(), file.display().to_string()])
+        self.daemon("coredns", vec!["-conf".into(), file.display().to_string()])
     }
 
     fn kubeconfig(&self, program: &str) -> Result<PathBuf, Error> {

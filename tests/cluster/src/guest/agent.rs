@@ -2,16 +2,13 @@
 
 use std::net::Ipv4Addr;
 use std::os::unix::process::ExitStatusExt;
-use std::process::Stdio;
 use std::time::Duration;
 
-use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::time::timeout;
 
 use super::services::Services;
 use crate::agent::{Answer, Output, PORT, Request, receive, send};
-use crate::program::command;
+use crate::program::{command, finish};
 use crate::{Error, say};
 
 /// Answers requests until the guest ends.
@@ -38,23 +35,9 @@ async fn serve_one(mut connection: TcpStream, services: &Services) -> std::io::R
     send(&mut connection, &answer.unwrap_or_else(|error| Answer::Failed(error.chain()))).await
 }
 
-/// Runs a program to its end. It does not outlive its limit.
 async fn run(arguments: &[String], input: &str, limit: Duration) -> Result<Output, Error> {
     let (program, arguments) = arguments.split_first().ok_or_else(|| Error::other("no program is named"))?;
-    let mut command = command(program);
-    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(|source| Error::Start { program: program.clone(), source })?;
-    let run = async {
-        if let Some(mut stdin) = child.stdin.take() {
-            // A program that does not read is no failure of ours.
-            drop(stdin.write_all(input.as_bytes()).await);
-        }
-        child.wait_with_output().await
-    };
-    let output = timeout(limit, run)
-        .await
-        .map_err(|_| Error::Late { what: format!("{program} to end"), limit, seen: "it runs".into() })?
-        .map_err(Error::io(format!("wait for {program}")))?;
+    let output = finish(command(program).args(arguments), limit, input).await?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let status = output.status.code().unwrap_or_else(|| 128 + output.status.signal().unwrap_or_default());
     Ok(Output { status, stdout: text(&output.stdout), stderr: text(&output.stderr) })
