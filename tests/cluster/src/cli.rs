@@ -73,7 +73,7 @@ struct Shape {
     /// Size of each node's memory.
     #[arg(long, default_value = "2G")]
     memory: String,
-    /// A disk of each node, and the volume group on it. Default: 4G:vg0 and an empty 4G.
+    /// A disk of each node, and the volume group on it. Default: 12G:quarry and an empty 4G.
     #[arg(long = "disk", value_name = "SIZE[:GROUP]")]
     disks: Vec<DiskOptions>,
     /// An OCI archive that all nodes import.

@@ -16,6 +16,7 @@
 //! | `cluster` | a cluster's start, and its parts: `network`, `credentials`, `control_plane`, `node` |
 //! | `guest` | what runs inside a guest to make it a node |
 //! | `agent` | how a node is asked to do something |
+//! | `driver` | Quarry, installed as its manual says |
 //! | `space`, `wait` | what scenarios do through the API server |
 //! | `scenarios`, `report` | the scenarios, and what came out |
 
@@ -27,6 +28,7 @@ mod cluster;
 mod control_plane;
 mod credentials;
 mod digest;
+pub mod driver;
 mod error;
 mod guest;
 pub mod images;

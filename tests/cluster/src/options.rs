@@ -55,11 +55,13 @@ pub struct NodeOptions {
 }
 
 impl Default for NodeOptions {
-    /// 2 GiB of memory, a disk of 4 GiB with a volume group `vg0`, and an empty one of the same size.
+    /// 2 GiB of memory, a disk of 12 GiB with a volume group `quarry`, and an empty one of 4 GiB.
     fn default() -> NodeOptions {
-        let disk =
-            |group: Option<&str>| DiskOptions { size: "4G".to_owned(), group: group.map(str::to_owned) };
-        NodeOptions { memory: "2G".to_owned(), disks: vec![disk(Some("vg0")), disk(None)] }
+        let disk = |size: &str, group: Option<&str>| DiskOptions {
+            size: size.to_owned(),
+            group: group.map(str::to_owned),
+        };
+        NodeOptions { memory: "2G".to_owned(), disks: vec![disk("12G", Some("quarry")), disk("4G", None)] }
     }
 }
 

@@ -33,7 +33,11 @@ pub(crate) async fn succeed(command: &mut Command, limit: Duration) -> Result<St
 }
 
 /// Like [`succeed`], for a program that reads `input`.
-pub(crate) async fn succeed_with(command: &mut Command, limit: Duration, input: &str) -> Result<String, Error> {
+pub(crate) async fn succeed_with(
+    command: &mut Command,
+    limit: Duration,
+    input: &str,
+) -> Result<String, Error> {
     let output = finish(command, limit, input).await?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     if output.status.success() {

@@ -8,6 +8,31 @@ use serde::Serialize;
 
 use crate::{Error, paths, say};
 
+/// What a scenario that passed has to say.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Remark {
+    note: String,
+    /// In seconds, for a scenario that measures something; it stands in the place of the scenario's own time.
+    measured: Option<f64>,
+}
+
+impl Remark {
+    /// The remark of a scenario that has measured this.
+    pub(crate) fn measured(seconds: f64, note: String) -> Remark {
+        Remark { note, measured: Some(seconds) }
+    }
+}
+
+impl From<String> for Remark {
+    fn from(note: String) -> Remark {
+        Remark { note, measured: None }
+    }
+}
+
+fn rounded(seconds: f64, parts: f64) -> f64 {
+    (seconds * parts).round() / parts
+}
+
 /// The outcome of one scenario.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Outcome {
@@ -18,10 +43,13 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    pub(crate) fn new(scenario: &str, time: Duration, result: Result<String, Error>) -> Outcome {
+    pub(crate) fn new(scenario: &str, time: Duration, result: Result<Remark, Error>) -> Outcome {
         let passed = result.is_ok();
-        let note = result.unwrap_or_else(|error| error.chain());
-        let seconds = (time.as_secs_f64() * 10.0).round() / 10.0;
+        let Remark { note, measured } = result.unwrap_or_else(|error| Remark::from(error.chain()));
+        let seconds = match measured {
+            Some(seconds) => rounded(seconds, 100.0),
+            None => rounded(time.as_secs_f64(), 10.0),
+        };
         Outcome { scenario: scenario.to_owned(), passed, seconds, note }
     }
 
@@ -77,8 +105,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_was_measured_stands_in_the_place_of_the_time() {
+        let remark = Remark::measured(-0.123, String::new());
+        let outcome = Outcome::new("time", Duration::from_secs(60), Ok(remark));
+        assert_eq!((outcome.seconds, outcome.passed()), (-0.12, true));
+    }
+
+    #[test]
     fn the_table_ends_with_the_counts() {
-        let good = Outcome::new("one", Duration::from_millis(1_240), Ok("fine".into()));
+        let good = Outcome::new("one", Duration::from_millis(1_240), Ok("fine".to_owned().into()));
         let bad = Outcome::new("second", Duration::from_secs(60), Err(Error::other("no\nreally")));
         assert_eq!(
             table(&[good, bad]),

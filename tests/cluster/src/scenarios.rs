@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 
 use tokio::time::timeout;
 
-use crate::report::Outcome;
+use crate::report::{Outcome, Remark};
 use crate::{Cluster, Error, say};
 
 /// How long one scenario may take.
 const LIMIT: Duration = Duration::from_secs(900);
 
 /// A scenario under way. What it returns is a remark for the table of results; it may be empty.
-type Run<'a> = Pin<Box<dyn Future<Output = Result<String, Error>> + Send + 'a>>;
+type Run<'a> = Pin<Box<dyn Future<Output = Result<Remark, Error>> + Send + 'a>>;
 
 /// A scenario.
 pub(crate) struct Scenario {
@@ -26,8 +26,8 @@ pub(crate) struct Scenario {
 
 /// All scenarios, in the order in which they run.
 pub(crate) const ALL: &[Scenario] = &[
-    Scenario { name: "empty-dir", run: |cluster| Box::pin(empty_dir::run(cluster)) },
-    Scenario { name: "node-faults", run: |cluster| Box::pin(node_faults::run(cluster)) },
+    Scenario { name: "empty_dir", run: |cluster| Box::pin(empty_dir::run(cluster)) },
+    Scenario { name: "node_faults", run: |cluster| Box::pin(node_faults::run(cluster)) },
 ];
 
 /// Those of these names; all if none is given.

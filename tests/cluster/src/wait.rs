@@ -1,17 +1,24 @@
 //! Waiting for what the API server shows, by watching it, and never for ever.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::pin::pin;
 use std::time::Duration;
 
+use futures_util::StreamExt;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::runtime::wait::await_condition;
-use kube::{Api, Client, Resource};
+use kube::runtime::watcher::{self, Event};
+use kube::runtime::{WatchStreamExt, watcher as watch};
+use kube::{Api, Client, Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::Error;
 
+/// How long to wait between two tries.
+const PAUSE: Duration = Duration::from_millis(200);
 /// How long one plain request may take.
 const REQUEST_LIMIT: Duration = Duration::from_secs(10);
 
@@ -36,6 +43,77 @@ where
         Ok(Ok(object)) => Ok(object),
         Ok(Err(error)) => Err(Error::other(format!("cannot watch {name} for {what}: {error}"))),
         Err(_) => Err(Error::Late { what: what.to_owned(), limit, seen: state(api, name).await }),
+    }
+}
+
+/// Waits until all objects together fulfil a condition, and returns them as they then are. `what` completes the
+/// sentence "waited for …"; `show` puts the objects into words for the error.
+///
+/// # Errors
+///
+/// [`Error::Late`] when they do not within `limit`, with what was last seen of them.
+pub async fn until_all<K>(
+    api: &Api<K>,
+    what: &str,
+    limit: Duration,
+    show: impl Fn(&[K]) -> String,
+    mut condition: impl FnMut(&[K]) -> bool,
+) -> Result<Vec<K>, Error>
+where
+    K: Resource<DynamicType = ()> + Clone + Debug + Send + DeserializeOwned + 'static,
+{
+    let mut seen = Vec::new();
+    let look = async {
+        let mut changes = pin!(watch(api.clone(), watcher::Config::default()).default_backoff());
+        let mut all = BTreeMap::new();
+        let mut complete = false;
+        while let Some(change) = changes.next().await {
+            match change {
+                Ok(Event::Init) => {
+                    complete = false;
+                    all.clear();
+                }
+                Ok(Event::InitApply(object) | Event::Apply(object)) => {
+                    all.insert((object.namespace(), object.name_any()), object);
+                }
+                Ok(Event::Delete(object)) => {
+                    all.remove(&(object.namespace(), object.name_any()));
+                }
+                Ok(Event::InitDone) => complete = true,
+                // It asks again; if that never helps, this is late.
+                Err(_) => {}
+            }
+            seen = all.values().cloned().collect();
+            if complete && condition(&seen) {
+                return;
+            }
+        }
+    };
+    match timeout(limit, look).await {
+        Ok(()) => Ok(seen),
+        Err(_) => Err(Error::Late { what: what.to_owned(), limit, seen: show(&seen) }),
+    }
+}
+
+/// Tries something again and again until it succeeds; for what nobody tells of. `what` completes the sentence
+/// "waited for …".
+///
+/// # Errors
+///
+/// [`Error::Late`] when it does not succeed within `limit`, with the last failure.
+pub async fn try_until<T, F>(what: &str, limit: Duration, attempt: impl Fn() -> F) -> Result<T, Error>
+where
+    F: Future<Output = Result<T, Error>>,
+{
+    let deadline = Instant::now() + limit;
+    loop {
+        match attempt().await {
+            Ok(result) => return Ok(result),
+            Err(error) if Instant::now() > deadline => {
+                return Err(Error::Late { what: what.to_owned(), limit, seen: error.chain() });
+            }
+            Err(_) => sleep(PAUSE).await,
+        }
     }
 }
 

@@ -14,6 +14,9 @@ use crate::paths;
 /// Where the kubelet and `crictl` find containerd.
 pub(super) const CONTAINERD: &str = "/run/containerd/containerd.sock";
 
+/// Where the API server finds the kubelet.
+pub(super) const KUBELET_PORT: u16 = 10_250;
+
 const CONTAINERD_CONFIG: &str = "/etc/containerd/config.toml";
 const NETWORK_CONFIG: &str = "/etc/cni/net.d/10-lab.conflist";
 

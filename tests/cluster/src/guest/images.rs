@@ -28,6 +28,7 @@ pub(crate) async fn fill_disk(bin: &Path, archive: &Path, log: &Path) -> Result<
 
 async fn import(bin: &Path, archive: &Path) -> Result<String, Error> {
     let mut ctr = command(bin.join("ctr"));
-    ctr.args(["--namespace", NAMESPACE, "images", "import", "--local", "--discard-unpacked-layers"]).arg(archive);
+    ctr.args(["--namespace", NAMESPACE, "images", "import", "--local", "--discard-unpacked-layers"])
+        .arg(archive);
     succeed(&mut ctr, IMPORT_LIMIT).await
 }

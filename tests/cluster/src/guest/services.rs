@@ -1,12 +1,13 @@
 //! The node's services: started, started again when they end unasked, and ended when a test wants it.
 
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
-use tokio::net::UnixStream;
+use tokio::net::{TcpStream, UnixStream};
 use tokio::process::Command;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep};
@@ -18,7 +19,7 @@ use crate::{Error, Service, say};
 
 /// How long to wait before a service that ended unasked is started again.
 const REST: Duration = Duration::from_secs(1);
-/// How long containerd may take until it answers.
+/// How long a service may take until it answers.
 const START_LIMIT: Duration = Duration::from_secs(90);
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -26,6 +27,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 #[derive(Debug, Clone)]
 pub(super) struct Services {
     keepers: Arc<[(Service, mpsc::Sender<Change>)]>,
+    /// The node's own.
+    address: Ipv4Addr,
 }
 
 /// Something to do, and where to say that it has been done.
@@ -47,20 +50,24 @@ impl Services {
             tokio::spawn(keeper.serve(changes));
             (service, sender)
         });
-        Services { keepers: Arc::new(keepers) }
+        Services { keepers: Arc::new(keepers), address: order.address }
     }
 
-    /// Does something to a service, and returns when it has been done.
+    /// Does something to a service, and returns when it has been done: one that was started takes requests then.
     pub(super) async fn change(&self, service: Service, action: Action) -> Result<(), Error> {
         let gone = || Error::other(format!("nobody looks after {}", service.name()));
         let (_, keeper) = self.keepers.iter().find(|(name, _)| *name == service).ok_or_else(gone)?;
         let (done, answer) = oneshot::channel();
         keeper.send(Change { action, done }).await.map_err(|_| gone())?;
         answer.await.map_err(|_| gone())??;
-        if (service, action) == (Service::Containerd, Action::Start) {
-            wait_for_containerd().await?;
+        match (action, service) {
+            (Action::Start, Service::Containerd) => wait_for_containerd().await,
+            (Action::Start, Service::Kubelet) => {
+                let port = (self.address, config::KUBELET_PORT);
+                opens("the kubelet", || TcpStream::connect(port)).await
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -163,12 +170,19 @@ pub(super) fn node_command(name: &str, bin: &Path) -> Command {
 
 /// Waits until containerd takes requests: it opens its socket when all its parts are ready.
 pub(super) async fn wait_for_containerd() -> Result<(), Error> {
+    opens("containerd", || UnixStream::connect(config::CONTAINERD)).await
+}
+
+async fn opens<T, F>(name: &str, connect: impl Fn() -> F) -> Result<(), Error>
+where
+    F: Future<Output = std::io::Result<T>>,
+{
     let deadline = Instant::now() + START_LIMIT;
     loop {
-        match UnixStream::connect(config::CONTAINERD).await {
+        match connect().await {
             Ok(_) => return Ok(()),
             Err(error) if Instant::now() > deadline => {
-                let what = "containerd to open its socket".to_owned();
+                let what = format!("{name} to take requests");
                 return Err(Error::Late { what, limit: START_LIMIT, seen: error.to_string() });
             }
             Err(_) => sleep(PAUSE).await,

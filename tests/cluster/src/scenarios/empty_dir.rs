@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use crate::report::Remark;
 use crate::{Cluster, Error};
 
 const LIMIT: Duration = Duration::from_secs(120);
@@ -21,7 +22,7 @@ spec:
   volumes: [{ name: data, emptyDir: {} }]
 "#;
 
-pub(super) async fn run(cluster: &Cluster) -> Result<String, Error> {
+pub(super) async fn run(cluster: &Cluster) -> Result<Remark, Error> {
     let space = cluster.space("empty-dir").await?;
     let start = Instant::now();
     space.apply(POD).await?;
@@ -34,9 +35,9 @@ pub(super) async fn run(cluster: &Cluster) -> Result<String, Error> {
     expect("the exit status", &failed.status.to_string(), "7")?;
     // By its short name, and by an address that kube-proxy makes work.
     space.exec_ok("scratch", &["nslookup", "kubernetes.default.svc.cluster.local"]).await?;
-    space.exec_ok("scratch", &["nc", "-z", "-w", "10", "kubernetes.default", "443"]).await?;
+    space.exec_ok("scratch", &["sh", "-c", "nc -w 10 kubernetes.default 443 </dev/null"]).await?;
     space.remove().await?;
-    Ok(format!("apply to Ready {:.1} s", ready.as_secs_f64()))
+    Ok(format!("apply to Ready {:.1} s", ready.as_secs_f64()).into())
 }
 
 fn expect(what: &str, found: &str, wanted: &str) -> Result<(), Error> {

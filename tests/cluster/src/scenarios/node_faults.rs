@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::Pod;
 
+use crate::report::Remark;
 use crate::{Cluster, Error, Node, Service, Space, wait};
 
 const LIMIT: Duration = Duration::from_secs(180);
@@ -26,7 +27,7 @@ spec:
   volumes: [{ name: data, emptyDir: {} }]
 "#;
 
-pub(super) async fn run(cluster: &Cluster) -> Result<String, Error> {
+pub(super) async fn run(cluster: &Cluster) -> Result<Remark, Error> {
     let space = cluster.space("node-faults").await?;
     let node = cluster.node(NODE)?;
     space.apply(POD).await?;
@@ -42,12 +43,12 @@ pub(super) async fn run(cluster: &Cluster) -> Result<String, Error> {
     }
     let time = power_cut(cluster, node, &space).await?;
     space.remove().await?;
-    Ok(format!("power on to Ready {:.1} s", time.as_secs_f64()))
+    Ok(format!("power on to Ready {:.1} s", time.as_secs_f64()).into())
 }
 
 /// Cuts the power under a pod and a logical volume; both are there again afterwards.
 async fn power_cut(cluster: &Cluster, node: &Node, space: &Space) -> Result<Duration, Error> {
-    node.run_ok(&["lvcreate", "--yes", "--size", "16m", "--name", "survivor", "vg0"]).await?;
+    node.run_ok(&["lvcreate", "--yes", "--size", "16m", "--name", "survivor", "quarry"]).await?;
     node.run_ok(&["sync"]).await?;
     node.cut_power().await?;
     if node.run(&["true"]).await.is_ok() {
@@ -57,7 +58,7 @@ async fn power_cut(cluster: &Cluster, node: &Node, space: &Space) -> Result<Dura
     node.start().await?;
     cluster.node_ready(NODE, LIMIT).await?;
     let time = start.elapsed();
-    node.run_ok(&["lvremove", "--yes", "vg0/survivor"]).await?;
+    node.run_ok(&["lvremove", "--yes", "quarry/survivor"]).await?;
     let what = "the pod to be started again";
     wait::until(&space.api(), "survivor", what, LIMIT, is_started_again).await?;
     starts(space, 2).await?;
@@ -72,7 +73,9 @@ fn is_started_again(pod: Option<&Pod>) -> bool {
 
 /// The pod is there, and has been started so many times.
 async fn starts(space: &Space, times: usize) -> Result<(), Error> {
-    let text = space.exec_ok("survivor", &["cat", "/data/starts"]).await?;
+    // The kubelet that has just been started has yet to learn which pods it has.
+    let look = || space.exec_ok("survivor", &["cat", "/data/starts"]);
+    let text = wait::try_until("the pod's file to be read", LIMIT, look).await?;
     match text.lines().count() {
         found if found == times => Ok(()),
         found => Err(Error::other(format!("the pod was started {found} times, not {times}"))),
