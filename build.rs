@@ -15,7 +15,7 @@ use protox::prost_reflect::{DescriptorPool, ExtensionDescriptor, FieldDescriptor
 /// Where the files below are, and what their imports are relative to.
 const ROOT: &str = "proto";
 /// The files to compile.
-const FILES: &[&str] = &["csi/v1/csi.proto", "quarry/v1/agent.proto"];
+const FILES: &[&str] = &["csi/v1/csi.proto", "quarry/v1/agent.proto", "quarry/v1/stock.proto"];
 /// The option that marks a field as a credential.
 const SECRET: &str = "csi.v1.csi_secret";
 

@@ -1,15 +1,19 @@
 //! The wiring: what is made out of the configuration, and in which order it starts and ends.
 
+mod controller;
 mod driver;
 mod node;
 mod signals;
 mod standalone;
 
+pub use controller::{Doors, controller};
 pub use driver::Machine;
 pub use node::node;
 pub use standalone::standalone;
 
 use std::io::{self, Write as _};
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -19,9 +23,13 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 use tracing::subscriber::SetGlobalDefaultError;
 
-use crate::cli::{self, Command};
-use crate::config::{self, Config, ConfigError, Flags, NodeConfig, NodeFlags};
+use crate::cli::{self, Command, Role};
+use crate::cluster::ConnectError;
+use crate::config::{
+    self, Config, ConfigError, ControllerConfig, ControllerFlags, Flags, NodeConfig, NodeFlags,
+};
 use crate::exec::MissingPrograms;
+use crate::link::TlsError;
 use crate::lvm::EngineError;
 use crate::mount::MountError;
 use crate::server::{Drained, Health, HealthError, ServeError, Socket, SocketError};
@@ -69,6 +77,21 @@ pub enum AppError {
         #[source]
         source: MountError,
     },
+    /// Nodes cannot connect there.
+    #[error("cannot listen for nodes at {address}")]
+    Listen {
+        /// Where.
+        address: SocketAddr,
+        /// The reason.
+        #[source]
+        source: io::Error,
+    },
+    /// The cluster is nowhere to be found.
+    #[error("cannot use the API server")]
+    Cluster(#[from] ConnectError),
+    /// Links have no TLS.
+    #[error("cannot accept links")]
+    Tls(#[from] TlsError),
     /// Serving failed.
     #[error("serving ended")]
     Serve(#[from] ServeError),
@@ -90,6 +113,9 @@ impl AppError {
             | Self::Health(_)
             | Self::NotShared(_)
             | Self::Kubelet { .. }
+            | Self::Listen { .. }
+            | Self::Cluster(_)
+            | Self::Tls(_)
             | Self::Serve(_)
             | Self::Output(_) => ExitCode::FAILURE,
         }
@@ -104,13 +130,18 @@ pub fn run(command: Command) -> Result<(), AppError> {
     match command {
         Command::Standalone(flags) => run_standalone(*flags),
         Command::Node(flags) => run_node(*flags),
-        Command::ConfigSchema => print_schema().map_err(AppError::Output),
+        Command::Controller(flags) => run_controller(*flags),
+        Command::ConfigSchema { role } => print_schema(role).map_err(AppError::Output),
     }
 }
 
-fn print_schema() -> io::Result<()> {
+fn print_schema(role: Role) -> io::Result<()> {
+    let schema = match role {
+        Role::Standalone => config::schema(),
+        Role::Controller => config::schema_of::<config::ControllerSettings>(),
+    };
     let mut stdout = io::stdout().lock();
-    serde_json::to_writer_pretty(&mut stdout, &config::schema())?;
+    serde_json::to_writer_pretty(&mut stdout, &schema)?;
     writeln!(stdout)
 }
 
@@ -145,7 +176,7 @@ fn run_role(
     role: impl AsyncFnOnce(Start) -> Result<Drained, AppError>,
 ) -> Result<(), AppError> {
     telemetry::start(&config.log_filter, config.log_format)?;
-    let runtime = runtime(config).map_err(AppError::Start)?;
+    let runtime = runtime(config.runtime_threads).map_err(AppError::Start)?;
     let result = runtime.block_on(async {
         let shutdown = signals::shutdown().map_err(AppError::Start)?;
         // First of all: where another driver serves, this one touches nothing.
@@ -153,6 +184,19 @@ fn run_role(
         // Before LVM is: the process is alive, whatever LVM does. Until the very end.
         let _probes = answer_probes(config).await?;
         role(Start { socket, background: TaskTracker::new(), shutdown }).await
+    });
+    runtime.shutdown_timeout(LAST_CALLS);
+    result.map(|_| ())
+}
+
+/// Likewise, for the controller.
+fn run_controller(flags: ControllerFlags) -> Result<(), AppError> {
+    let config = ControllerConfig::load(flags)?;
+    telemetry::start(&config.log_filter, config.log_format)?;
+    let runtime = runtime(config.runtime_threads).map_err(AppError::Start)?;
+    let result = runtime.block_on(async {
+        let shutdown = signals::shutdown().map_err(AppError::Start)?;
+        controller::run(config, shutdown).await
     });
     runtime.shutdown_timeout(LAST_CALLS);
     result.map(|_| ())
@@ -182,6 +226,6 @@ fn announce(config: &Config) {
     );
 }
 
-fn runtime(config: &Config) -> io::Result<Runtime> {
-    Builder::new_multi_thread().worker_threads(config.runtime_threads.get()).enable_all().build()
+fn runtime(threads: NonZeroUsize) -> io::Result<Runtime> {
+    Builder::new_multi_thread().worker_threads(threads.get()).enable_all().build()
 }

@@ -5,9 +5,9 @@ use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::config::{Flags, NodeFlags};
+use crate::config::{ControllerFlags, Flags, NodeFlags};
 use crate::types::chain;
 
 /// The exit code of a command that was typed wrongly (sysexits.h, `EX_USAGE`).
@@ -43,12 +43,33 @@ pub enum Command {
     /// same connection, so it needs no port of its own and no permission of the API server. Needs root and
     /// LVM. Stop it with SIGTERM: it finishes what it began.
     #[command(
-        after_help = "Example:\n  quarry node --volume-group vg0 --controller quarry-controller.quarry.svc:9808"
+        after_help = "Example:\n  quarry node --volume-group vg0 --controller quarry-controller.quarry.svc:9443"
     )]
     Node(Box<NodeFlags>),
-    /// Prints the JSON schema of the configuration file.
+    /// Serves Kubernetes' sidecars, and passes their calls on to the nodes.
+    ///
+    /// The nodes dial it and prove by their service account's token who they are. It keeps nothing but what
+    /// it has from them; several replicas may run. It finds the API server by its own service account, or by
+    /// the file that KUBECONFIG names.
+    #[command(after_help = "Example, outside of a cluster:\n  \
+                            KUBECONFIG=admin.conf quarry controller --namespace quarry --pod-name me")]
+    Controller(Box<ControllerFlags>),
+    /// Prints the JSON schema of a role's configuration file.
     #[command(after_help = "Example:\n  quarry config-schema > quarry.schema.json")]
-    ConfigSchema,
+    ConfigSchema {
+        /// The role.
+        #[arg(default_value = "standalone")]
+        role: Role,
+    },
+}
+
+/// A role that has a configuration file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Role {
+    /// Of `quarry standalone` and `quarry node`, which have the same one.
+    Standalone,
+    /// Of `quarry controller`.
+    Controller,
 }
 
 impl Cli {

@@ -4,6 +4,7 @@
 //! wins, setting by setting. Everything is checked before anything is started, so that a mistake is a
 //! message and not half a driver.
 
+mod controller;
 mod file;
 mod flags;
 mod health;
@@ -11,10 +12,11 @@ mod node;
 mod settings;
 mod span;
 
+pub use controller::{ControllerConfig, ControllerFlags, ControllerSettings};
 pub use file::FileError;
 pub use flags::Flags;
 pub use node::{NodeConfig, NodeFlags};
-pub use settings::{GroupSettings, Settings, schema};
+pub use settings::{GroupSettings, Settings, schema, schema_of};
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -89,6 +91,12 @@ pub enum ConfigError {
         /// What is wrong.
         #[source]
         source: ParseError,
+    },
+    /// A setting that has no default is missing.
+    #[error("the setting {setting} is missing: give --{setting}, or set it in the file of --config")]
+    Missing {
+        /// Its name in the file; the flag is the same with two hyphens.
+        setting: &'static str,
     },
     /// Nothing to work with.
     #[error(

@@ -10,13 +10,15 @@ mod controller;
 pub mod convert;
 mod identity;
 mod node;
-mod span;
+pub(crate) mod span;
 pub mod status;
+mod stock;
 
-pub use capabilities::{CONTROLLER, NODE, PLUGIN};
+pub use capabilities::{CONTROLLER, NODE, PLUGIN, controller as controller_capabilities};
 pub use controller::Controller;
 pub use identity::Identity;
 pub use node::Node;
+pub use stock::Stock;
 
 /// The driver's name: part of every PersistentVolume that it makes, so it never changes.
 pub const DRIVER_NAME: &str = "lvm.csi.quarry";

@@ -14,6 +14,7 @@
 //! | 3 | `volume` | what happens to a volume, one file per verb |
 //! | 3 | [`link`] | the wire between node and controller: hello, TLS, the turned connection |
 //! | 4 | [`csi`] | the gRPC services: message in, verb, message out |
+//! | 5 | [`router`] | the controller role: which node owns what, and passing calls on |
 //! | 6 | [`server`] | sockets and the layers around every call |
 //! | top | [`cli`], [`config`], [`telemetry`], [`app`] | the command line, the configuration, the logs, the wiring |
 
@@ -29,6 +30,7 @@ pub mod link;
 pub mod lvm;
 pub mod mount;
 pub mod proto;
+pub mod router;
 pub mod server;
 pub mod telemetry;
 pub mod types;

@@ -19,12 +19,14 @@ mod publish;
 mod request;
 mod stage;
 mod state;
+mod unused;
 mod usage;
 mod volumes;
 
 pub use error::VolumeError;
 pub use publish::PublishRequest;
 pub use request::{Capacity, CapacityRequest, CreateRequest, Expanded, Usage, VolumeInfo, VolumeUsage};
+pub use unused::{Unused, UnusedVolume};
 pub use volumes::{Parts, Volumes};
 
 pub use crate::lvm::{EngineError, GroupError};

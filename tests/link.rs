@@ -11,7 +11,7 @@ mod loss;
 mod mute;
 mod node;
 mod overhead;
-mod proxy;
+pub(crate) mod proxy;
 mod raw;
 mod renewal;
 mod role;

@@ -2,7 +2,15 @@
 
 mod api_server;
 mod authority;
+mod create;
 mod election;
 mod events;
 mod labels;
+mod links;
+mod orphans;
+mod permissions;
+mod places;
+mod process;
 mod review;
+mod rig;
+mod volumes;

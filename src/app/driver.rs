@@ -7,13 +7,14 @@ use tonic::service::Routes;
 
 use super::AppError;
 use crate::config::Config;
-use crate::csi::{Controller, Identity, Node};
+use crate::csi::{Controller, Identity, Node, Stock};
 use crate::device::Dm;
 use crate::exec::{Host, Programs, Runner};
 use crate::lvm::{Backend, Groups, LocalBackend, LocalOptions, Settings, watch};
 use crate::proto::csi::v1::controller_server::ControllerServer;
 use crate::proto::csi::v1::identity_server::IdentityServer;
 use crate::proto::csi::v1::node_server::NodeServer;
+use crate::proto::quarry::v1::stock_server::StockServer;
 use crate::server::Calls;
 use crate::types::chain;
 use crate::volume::{Parts, Volumes};
@@ -77,6 +78,11 @@ impl Driver {
     /// The Controller service.
     pub(super) fn controller(&self) -> ControllerServer<Controller> {
         ControllerServer::new(Controller::new(Arc::clone(&self.volumes)))
+    }
+
+    /// The Stock service.
+    pub(super) fn stock(&self) -> StockServer<Stock> {
+        StockServer::new(Stock::new(Arc::clone(&self.volumes)))
     }
 
     /// All three services.

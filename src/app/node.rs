@@ -35,7 +35,7 @@ pub async fn node(
     let (tuning, token) = (Tuning::default(), TokenFile::new(token_file));
     let feed = feed(&driver, tuning.heartbeat, &background, &shutdown);
     let agent = AgentServer::new(Agent::new(feed.clone(), token.clone()));
-    let routes = Routes::new(driver.controller()).add_service(agent);
+    let routes = Routes::new(driver.controller()).add_service(driver.stock()).add_service(agent);
     let services = driver.calls.wrap(feed.stamp().layer(routes));
     let node = config.node_name.clone();
     let links = dial(Dial { controllers, node, ca: ca_directory, token, services, tuning }, shutdown.clone());

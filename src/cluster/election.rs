@@ -60,6 +60,8 @@ pub struct Election {
     leases: Leases,
     identity: String,
     seen: Option<Seen>,
+    /// The lease as this replica has written it last, while it holds it.
+    held: Option<Lease>,
     until: watch::Sender<Option<Instant>>,
 }
 
@@ -67,8 +69,13 @@ impl Election {
     /// Stands for election as `identity`, which no other replica has.
     pub fn new(cluster: &Cluster, identity: &str) -> (Self, Leadership) {
         let (sender, until) = watch::channel(None);
-        let election =
-            Self { leases: Leases::new(cluster), identity: identity.to_owned(), seen: None, until: sender };
+        let election = Self {
+            leases: Leases::new(cluster),
+            identity: identity.to_owned(),
+            seen: None,
+            held: None,
+            until: sender,
+        };
         (election, Leadership { until })
     }
 
@@ -105,16 +112,29 @@ impl Election {
     }
 
     async fn attempt(&mut self) -> Result<bool, ClusterError> {
+        // Whoever holds the lease need not read it: where somebody else has written it, the write fails.
+        if let Some(held) = self.held.take()
+            && self.replace(held).await?
+        {
+            return Ok(true);
+        }
         let Some(mut lease) = self.leases.get(ELECTION).await? else {
             let mut lease = named(ELECTION, BTreeMap::new());
             self.sign(&mut lease);
-            return won(self.leases.create(&lease).await);
+            self.held = won(self.leases.create(&lease).await)?;
+            return Ok(self.held.is_some());
         };
         if !self.may_take(&mut lease) {
             return Ok(false);
         }
+        self.replace(lease).await
+    }
+
+    /// `false` where somebody else was faster.
+    async fn replace(&mut self, mut lease: Lease) -> Result<bool, ClusterError> {
         self.sign(&mut lease);
-        won(self.leases.replace(ELECTION, &lease).await)
+        self.held = won(self.leases.replace(ELECTION, &lease).await)?;
+        Ok(self.held.is_some())
     }
 
     /// Whether the lease is ours, nobody's, or of somebody who has not renewed it for its whole term.
@@ -167,10 +187,10 @@ impl Election {
 }
 
 /// A conflict means that another replica was faster, which is no error.
-fn won(written: Result<Lease, ClusterError>) -> Result<bool, ClusterError> {
+fn won(written: Result<Lease, ClusterError>) -> Result<Option<Lease>, ClusterError> {
     match written {
-        Ok(_) => Ok(true),
-        Err(error) if error.is_conflict() => Ok(false),
+        Ok(lease) => Ok(Some(lease)),
+        Err(error) if error.is_conflict() => Ok(None),
         Err(error) => Err(error),
     }
 }

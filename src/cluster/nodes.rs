@@ -37,6 +37,11 @@ pub struct KnownNodes {
 }
 
 impl KnownNodes {
+    /// Whether the nodes were listed ever.
+    pub fn is_listed(&self) -> bool {
+        self.live || !self.nodes.is_empty()
+    }
+
     /// The nodes that have the group's label, in order.
     pub fn labelled(&self, vg: &VgUuid) -> Vec<&str> {
         let has = self.nodes.iter().filter(|(_, node)| node.groups.contains(vg));

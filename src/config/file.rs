@@ -2,7 +2,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use super::Settings;
+use serde::de::DeserializeOwned;
 
 /// A configuration file has a few hundred bytes; what is longer than this is something else.
 const LONGEST: u64 = 1 << 20;
@@ -31,7 +31,7 @@ pub enum FileError {
 }
 
 /// Reads a configuration file. Blocks.
-pub(super) fn read(path: &Path) -> Result<Settings, FileError> {
+pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<T, FileError> {
     let mut text = String::new();
     File::open(path)
         .and_then(|file| file.take(LONGEST).read_to_string(&mut text))

@@ -115,8 +115,13 @@ impl GroupSettings {
 
 /// The JSON schema of the configuration file, for editors and for checks before a roll-out.
 pub fn schema() -> Schema {
+    schema_of::<Settings>()
+}
+
+/// The JSON schema of a file with such settings.
+pub fn schema_of<T: JsonSchema>() -> Schema {
     let settings = SchemaSettings::default().with_transform(RecursiveTransform(without_null));
-    SchemaGenerator::new(settings).into_root_schema_for::<Settings>()
+    SchemaGenerator::new(settings).into_root_schema_for::<T>()
 }
 
 /// TOML has no null: a setting is there or it is not.

@@ -50,7 +50,7 @@ fn full() -> Settings {
         node_name: Some("n1".into()),
         endpoint: Some("unix:///a/csi.sock".into()),
         health_address: Some("127.0.0.1:1".into()),
-        controller: Some("controllers:9808".into()),
+        controller: Some("controllers:9443".into()),
         ca_directory: Some("/a/ca".into()),
         token_file: Some("/a/token".into()),
         kubelet_directory: Some("/a/kubelet".into()),
@@ -69,7 +69,7 @@ const FULL_FILE: &str = r#"
     node-name = "n1"
     endpoint = "unix:///a/csi.sock"
     health-address = "127.0.0.1:1"
-    controller = "controllers:9808"
+    controller = "controllers:9443"
     ca-directory = "/a/ca"
     token-file = "/a/token"
     kubelet-directory = "/a/kubelet"
@@ -92,7 +92,7 @@ const FULL_LINE: &str = "--node-name n1 --endpoint unix:///a/csi.sock --run-dire
     --log-format json --runtime-threads 4 --volume-group vg0=10GiB --health-address 127.0.0.1:1";
 
 const FULL_NODE_LINE: &str =
-    "--controller controllers:9808 --ca-directory /a/ca --token-file /a/token --kubelet-directory /a/kubelet";
+    "--controller controllers:9443 --ca-directory /a/ca --token-file /a/token --kubelet-directory /a/kubelet";
 
 #[test]
 fn a_file_and_a_command_line_can_say_the_same() {
@@ -131,7 +131,7 @@ fn each_setting_of_a_node_has_its_meaning() {
         config,
         NodeConfig {
             driver: Config::resolve(full(), "host").unwrap(),
-            controllers: Controllers::Name { host: "controllers".to_owned(), port: 9808 },
+            controllers: Controllers::Name { host: "controllers".to_owned(), port: 9443 },
             ca_directory: "/a/ca".into(),
             token_file: "/a/token".into(),
             kubelet_directory: "/a/kubelet".parse().unwrap(),
@@ -141,7 +141,7 @@ fn each_setting_of_a_node_has_its_meaning() {
 
 #[test]
 fn the_defaults_of_a_node_make_sense() {
-    let line = "--volume-group vg0 --controller 10.0.0.1:9808";
+    let line = "--volume-group vg0 --controller 10.0.0.1:9443";
     let config = NodeConfig::resolve(typed_for_a_node(line), "host").unwrap();
     assert_eq!(config.ca_directory, Path::new("/etc/quarry/ca"));
     assert_eq!(config.token_file, Path::new("/var/run/secrets/quarry/token"));

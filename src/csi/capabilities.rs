@@ -39,7 +39,8 @@ pub(super) fn plugin() -> Vec<proto::PluginCapability> {
     PLUGIN.map(|capability| proto::PluginCapability { r#type: Some(capability) }).into()
 }
 
-pub(super) fn controller() -> Vec<proto::ControllerServiceCapability> {
+/// Those of the Controller service, as messages.
+pub fn controller() -> Vec<proto::ControllerServiceCapability> {
     let capability = |rpc| controller::Type::Rpc(controller::Rpc { r#type: rpc as i32 });
     CONTROLLER.map(|rpc| proto::ControllerServiceCapability { r#type: Some(capability(rpc)) }).into()
 }

@@ -5,7 +5,7 @@ use tonic::{Request, Response, Status};
 
 use super::{capabilities, convert, span, status};
 use crate::proto::csi::v1 as proto;
-use crate::volume::{Capacity, Volumes};
+use crate::volume::{Capacity, CreateRequest, Volumes};
 
 /// The Controller service, for the volumes of this node.
 #[derive(Clone)]
@@ -33,7 +33,8 @@ impl proto::controller_server::Controller for Controller {
         request: Request<proto::CreateVolumeRequest>,
     ) -> Result<Response<proto::CreateVolumeResponse>, Status> {
         span::name(&request.get_ref().name);
-        let request = convert::create_request(request.get_ref())?;
+        let cluster = convert::cluster(request.metadata());
+        let request = CreateRequest { cluster, ..convert::create_request(request.get_ref())? };
         let info = self.volumes.create(&request).await.map_err(|error| status::in_create(&error))?;
         span::volume(&info.id.to_string());
         let volume = Some(convert::volume(&info));

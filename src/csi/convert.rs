@@ -6,6 +6,7 @@
 
 mod answer;
 mod capability;
+mod cluster;
 mod create;
 mod field;
 mod id;
@@ -16,6 +17,7 @@ mod range;
 
 pub use answer::{capacity, usage, volume};
 pub use capability::{BadCapability, capabilities, capability, one_mode};
+pub use cluster::{CLUSTER, cluster};
 pub use create::{capacity_request, create_request};
 pub use field::{path, required};
 pub use id::{existing, volume_id};

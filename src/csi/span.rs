@@ -7,12 +7,12 @@ use tracing::{Span, field};
 const SHOWN: usize = 128;
 
 /// Makes a volume's id part of everything that is logged about the present call.
-pub(super) fn volume(id: &str) {
+pub(crate) fn volume(id: &str) {
     note("volume_id", id);
 }
 
 /// Makes a CSI name part of everything that is logged about the present call.
-pub(super) fn name(name: &str) {
+pub(crate) fn name(name: &str) {
     note("name", name);
 }
 

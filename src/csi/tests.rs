@@ -21,6 +21,8 @@ use proto::node_server::Node as _;
 use proto::volume_capability::access_mode::Mode;
 use proto::volume_capability::{AccessMode, AccessType, BlockVolume};
 
+mod stock;
+
 /// Ids that this driver never gave.
 const UNKNOWN: [&str; 6] = ["fake-vol-id-1", "../x", "vg/../../etc", "-y", "vg/lv;rm", "a\0b"];
 
@@ -32,6 +34,7 @@ struct Fixture {
     vg: VgUuid,
     controller: Controller,
     node: Node,
+    stock: Stock,
 }
 
 /// One group of 100 extents of 4 MiB, of which 10 are kept.
@@ -56,7 +59,9 @@ async fn fixture() -> Fixture {
         tracker,
         stop,
     });
-    Fixture { _dir: dir, vg, controller: Controller::new(Arc::clone(&volumes)), node: Node::new(volumes) }
+    let controller = Controller::new(Arc::clone(&volumes));
+    let node = Node::new(Arc::clone(&volumes));
+    Fixture { _dir: dir, vg, controller, node, stock: Stock::new(volumes) }
 }
 
 fn block() -> proto::VolumeCapability {

@@ -48,8 +48,8 @@ impl Controllers {
 impl FromStr for Controllers {
     type Err = ParseError;
 
-    /// `quarry-controller.quarry.svc:9808`, or addresses with commas between them: `10.0.0.1:9808`,
-    /// `[fd00::1]:9808`.
+    /// `quarry-controller.quarry.svc:9443`, or addresses with commas between them: `10.0.0.1:9443`,
+    /// `[fd00::1]:9443`.
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let bad = |why: &str| ParseError::new("controller", text, why);
         let addresses: Result<BTreeSet<SocketAddr>, _> = text.split(',').map(str::parse).collect();
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn names_and_addresses_read_back() {
         for text in
-            ["quarry-controller.quarry.svc:9808", "10.0.0.1:9808", "10.0.0.1:1,10.0.0.2:1,[fd00::1]:1"]
+            ["quarry-controller.quarry.svc:9443", "10.0.0.1:9443", "10.0.0.1:1,10.0.0.2:1,[fd00::1]:1"]
         {
             assert_eq!(text.parse::<Controllers>().unwrap().to_string(), text);
         }
@@ -102,7 +102,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_name_is_looked_up() {
-        let found = "localhost:9808".parse::<Controllers>().unwrap().addresses().await.unwrap();
-        assert!(!found.is_empty() && found.iter().all(|a| a.port() == 9808 && a.ip().is_loopback()));
+        let found = "localhost:9443".parse::<Controllers>().unwrap().addresses().await.unwrap();
+        assert!(!found.is_empty() && found.iter().all(|a| a.port() == 9443 && a.ip().is_loopback()));
     }
 }

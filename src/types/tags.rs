@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use super::{CsiName, Extents, FsType, LvUuid, VolumeMode, VolumeState};
+use super::{ClusterId, CsiName, Extents, FsType, LvUuid, VolumeMode, VolumeState};
 
 /// The version of the tags that this release writes. Readers refuse a higher one.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -14,6 +14,7 @@ const NAME: &str = "n";
 const MODE: &str = "m";
 const CLAIM_NAMESPACE: &str = "cs";
 const CLAIM_NAME: &str = "cn";
+const CLUSTER: &str = "k";
 const GROWTH_TARGET: &str = "t";
 const GROWTH_EXTENTS: &str = "e";
 
@@ -43,6 +44,8 @@ pub struct VolumeTags {
     pub mode: VolumeMode,
     /// The claim that it was made for, if the caller told.
     pub claim: Option<Claim>,
+    /// The cluster that it was made for, if the caller told.
+    pub cluster: Option<ClusterId>,
 }
 
 /// What is known of a hidden volume whose extents another one is to get.
@@ -93,6 +96,7 @@ impl VolumeTags {
             tags.push(tag(CLAIM_NAMESPACE, &claim.namespace));
             tags.push(tag(CLAIM_NAME, &claim.name));
         }
+        tags.extend(self.cluster.as_ref().map(|cluster| tag(CLUSTER, cluster.as_str())));
         tags
     }
 }
@@ -166,7 +170,11 @@ impl Ours {
         };
         let claim = self.get(CLAIM_NAMESPACE).ok().zip(self.get(CLAIM_NAME).ok());
         let claim = claim.map(|(namespace, name)| Claim { namespace, name });
-        Ok(VolumeTags { state, name: self.parsed(NAME)?, mode, claim })
+        let cluster = self
+            .get(CLUSTER)
+            .ok()
+            .map(|cluster| cluster.parse().map_err(|_| TagError::Bad(CLUSTER, cluster)));
+        Ok(VolumeTags { state, name: self.parsed(NAME)?, mode, claim, cluster: cluster.transpose()? })
     }
 
     fn growth(&self) -> Result<GrowthTags, TagError> {
@@ -229,6 +237,7 @@ mod tests {
             name: name.parse().unwrap(),
             mode: VolumeMode::Filesystem(FsType::Ext4),
             claim: Some(Claim { namespace: "prod".into(), name: "db-0".into() }),
+            cluster: Some("3f6f0e3c-5d0a-4a55-9c8c-1d6f3b3c2f11".parse().unwrap()),
         }
     }
 
@@ -252,7 +261,15 @@ mod tests {
         let name = "pvc-3f6f0e3c-5d0a-4a55-9c8c-1d6f3b3c2f10";
         assert_eq!(
             example(name).encode(),
-            ["q.v=1", "q.s=b", &format!("q.n={name}"), "q.m=ext4", "q.cs=prod", "q.cn=db-0"]
+            [
+                "q.v=1",
+                "q.s=b",
+                &format!("q.n={name}"),
+                "q.m=ext4",
+                "q.cs=prod",
+                "q.cn=db-0",
+                "q.k=3f6f0e3c-5d0a-4a55-9c8c-1d6f3b3c2f11"
+            ]
         );
     }
 

@@ -106,6 +106,7 @@ impl Volumes {
             name: request.name.clone(),
             mode: request.mode,
             claim: request.parameters.claim.clone(),
+            cluster: request.cluster.clone(),
         };
         let lv = match turn.create(&name, extents, tags.encode()).await {
             Ok(lv) => lv,

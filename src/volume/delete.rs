@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::VolumeError;
-use super::volumes::{Found, Volumes};
+use super::volumes::{Found, Volumes, tags_of};
 use crate::lvm::{Intent, LvRow, Turn};
 use crate::types::{VolumeId, VolumeState};
 
@@ -18,12 +18,22 @@ impl Volumes {
     /// It is in use, it is not ours, or its group takes no change; nothing is changed then. Its group
     /// is not there ([`VolumeError::VgUnseen`]): nothing can be said of it.
     pub async fn delete(self: &Arc<Self>, id: &VolumeId) -> Result<(), VolumeError> {
+        self.remove(id, |_| Ok(())).await
+    }
+
+    /// Removes a volume if it is as `wanted` says, which is asked again when nobody else can change it.
+    pub(super) async fn remove(
+        self: &Arc<Self>,
+        id: &VolumeId,
+        wanted: impl Fn(&Found) -> Result<(), VolumeError>,
+    ) -> Result<(), VolumeError> {
         let _busy = self.busy.take(&id.lv, "delete")?;
         let found = match self.find(id).await {
             Err(VolumeError::NotFound(_)) => return Ok(()),
             found => found?,
         };
         removable(&found)?;
+        wanted(&found)?;
         self.in_use(&found).await?;
         self.preparations.end(&found.lv.uuid).await;
         let lock = self.locks.take(&found.lv.uuid).await?;
@@ -34,7 +44,9 @@ impl Volumes {
         };
         // A suspended device keeps a file system open that nothing mounts any more.
         let lv = if lv.suspended { turn.refresh(&id.lv).await? } else { lv };
-        let found = Found { lv, ..found };
+        let tags = tags_of(&lv, &found.vg_name, &id.lv)?;
+        let found = Found { lv, tags, ..found };
+        wanted(&found)?;
         alone(&found)?;
         self.in_use(&found).await?;
         closed(&mut turn, &found).await?;

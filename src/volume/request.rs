@@ -1,4 +1,6 @@
-use crate::types::{Bytes, CapacityRange, ClassParameters, CsiName, Segment, VgName, VolumeId, VolumeMode};
+use crate::types::{
+    Bytes, CapacityRange, ClassParameters, ClusterId, CsiName, Segment, VgName, VolumeId, VolumeMode,
+};
 
 /// What CreateVolume is asked for.
 #[derive(Debug, Clone)]
@@ -14,6 +16,8 @@ pub struct CreateRequest {
     /// The places where it may be made, any one of them: each is a set of segments that must all hold.
     /// Empty where any place will do.
     pub requisite: Vec<Vec<Segment>>,
+    /// The cluster that asks, if it told.
+    pub cluster: Option<ClusterId>,
 }
 
 /// A volume, as the Controller service shows it.

@@ -129,16 +129,25 @@ fn whole(group: &Group, id: &VolumeId, lv: &LvRow) -> Result<(), VolumeError> {
 /// There is one, and it is somebody else's, or its tags cannot be understood.
 pub(super) fn volume_in(view: &View, name: &LvName) -> Result<Option<(LvRow, VolumeTags)>, VolumeError> {
     let Some(lv) = view.lv(name) else { return Ok(None) };
-    let unreadable =
-        |reason: String| VolumeError::Unreadable { vg: view.vg.name.clone(), lv: name.clone(), reason };
     if let Some(fault) = &lv.fault {
-        return Err(unreadable(format!("LVM reports it in a way that makes no sense: {fault}")));
+        let reason = format!("LVM reports it in a way that makes no sense: {fault}");
+        return Err(VolumeError::Unreadable { vg: view.vg.name.clone(), lv: name.clone(), reason });
     }
+    Ok(Some((lv.clone(), tags_of(lv, &view.vg.name, name)?)))
+}
+
+/// The tags of a volume.
+///
+/// # Errors
+/// It is somebody else's, or its tags cannot be understood.
+pub(super) fn tags_of(lv: &LvRow, vg: &VgName, name: &LvName) -> Result<VolumeTags, VolumeError> {
     match Owner::parse(lv.tags.iter().map(String::as_str)) {
-        Ok(Owner::Volume(tags)) => Ok(Some((lv.clone(), tags))),
+        Ok(Owner::Volume(tags)) => Ok(tags),
         Ok(Owner::Growth(_) | Owner::Foreign) => {
-            Err(VolumeError::NotOurs { vg: view.vg.name.clone(), lv: name.clone() })
+            Err(VolumeError::NotOurs { vg: vg.clone(), lv: name.clone() })
         }
-        Err(error) => Err(unreadable(error.to_string())),
+        Err(error) => {
+            Err(VolumeError::Unreadable { vg: vg.clone(), lv: name.clone(), reason: error.to_string() })
+        }
     }
 }

@@ -19,15 +19,15 @@ enum Mode {
 
 /// Stands between a node and a controller. What it does to connections, it does to those that it has at
 /// the time; later ones go through again.
-pub(super) struct Proxy {
-    pub(super) address: SocketAddr,
+pub(crate) struct Proxy {
+    pub(crate) address: SocketAddr,
     mode: watch::Sender<Arc<watch::Sender<Mode>>>,
     connections: watch::Sender<usize>,
     _stopped_at_the_end: DropGuard,
 }
 
 impl Proxy {
-    pub(super) async fn start(target: SocketAddr) -> Self {
+    pub(crate) async fn start(target: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let mode = watch::Sender::new(Arc::new(watch::Sender::new(Mode::Forward)));
@@ -56,17 +56,17 @@ impl Proxy {
     }
 
     /// Stops forwarding on the connections that there are, and closes none.
-    pub(super) fn freeze(&self) {
+    pub(crate) fn freeze(&self) {
         self.set(Mode::Freeze);
     }
 
     /// Closes the connections that there are.
-    pub(super) fn cut(&self) {
+    pub(crate) fn cut(&self) {
         self.set(Mode::Cut);
     }
 
     /// Counts connections.
-    pub(super) fn connections(&self) -> watch::Receiver<usize> {
+    pub(crate) fn connections(&self) -> watch::Receiver<usize> {
         self.connections.subscribe()
     }
 }

@@ -149,6 +149,11 @@ impl ApiServer {
         self.asked().iter().filter(|asked| asked.method == method && asked.path.contains(path)).count()
     }
 
+    /// Has a new value after every change and every request.
+    pub(crate) fn news(&self) -> watch::Receiver<u64> {
+        self.news.subscribe()
+    }
+
     /// Waits until something holds. What it looks at must be this server's.
     pub(crate) async fn until(&self, what: &str, mut holds: impl FnMut(&Self) -> bool) {
         let mut news = self.news.subscribe();

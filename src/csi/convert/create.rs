@@ -26,7 +26,7 @@ pub fn create_request(message: &proto::CreateVolumeRequest) -> Result<CreateRequ
         let reason = "the places asked for have topology segments that no node of this driver has";
         status::in_create(&VolumeError::NoPlace(reason.to_owned()))
     })?;
-    Ok(CreateRequest { name, range, mode, parameters, requisite })
+    Ok(CreateRequest { name, range, mode, parameters, requisite, cluster: None })
 }
 
 fn parameters(map: &HashMap<String, String>) -> Result<ClassParameters, Status> {

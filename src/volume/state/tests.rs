@@ -82,6 +82,7 @@ async fn create(volumes: &Arc<Volumes>, name: &str, mib: u64) -> Result<(), Volu
         mode: VolumeMode::Block,
         parameters: ClassParameters::default(),
         requisite: Vec::new(),
+        cluster: None,
     };
     volumes.create(&request).await.map(drop)
 }

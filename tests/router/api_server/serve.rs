@@ -193,3 +193,20 @@ fn shown(answer: Answer) -> Answered {
     let body = Full::new(Bytes::from(body.to_string())).boxed_unsync();
     Response::builder().status(code).body(body).unwrap()
 }
+
+impl ApiServer {
+    /// Serves on loopback for as long as the test's runtime lives, and says where.
+    pub(crate) async fn listen(&self) -> std::net::SocketAddr {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let service = self.service();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let service = hyper_util::service::TowerToHyperService::new(service.clone());
+                let io = hyper_util::rt::TokioIo::new(stream);
+                tokio::spawn(hyper::server::conn::http1::Builder::new().serve_connection(io, service));
+            }
+        });
+        address
+    }
+}

@@ -1,0 +1,40 @@
+use super::fleet::{Fleet, Linked};
+use super::room::Choice;
+use crate::cluster::KnownNodes;
+use crate::types::{GroupState, VgUuid};
+
+/// Why nothing new is made in a group that a node shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Contest {
+    /// Another node shows it too: one of them has a copy, or both have the same disks.
+    Twice { vg: VgUuid, nodes: Vec<String> },
+    /// Another node has its label, and may be running pods on it although it has no link here.
+    Labelled { vg: VgUuid, node: String, on: String },
+}
+
+/// What stands against something new in that group of that node.
+pub(super) fn contest(fleet: &Fleet, known: &KnownNodes, object: &str, vg: &VgUuid) -> Option<Contest> {
+    let mut nodes = fleet.others_with(vg, object);
+    if !nodes.is_empty() {
+        nodes.push(object.to_owned());
+        nodes.sort_unstable();
+        return Some(Contest::Twice { vg: vg.clone(), nodes });
+    }
+    let on = known.labelled(vg).into_iter().find(|name| *name != object)?;
+    Some(Contest::Labelled { vg: vg.clone(), node: object.to_owned(), on: on.to_owned() })
+}
+
+/// The groups of the node that the class may use. The node itself chooses among them, so that one which
+/// is contested stands against all.
+pub(super) fn usable<'a>(
+    fleet: &Fleet,
+    known: &KnownNodes,
+    linked: &'a Linked,
+    choice: Choice<'_>,
+) -> Result<Vec<&'a GroupState>, Contest> {
+    let groups: Vec<_> = linked.state.groups.iter().filter(|group| choice.admits(group)).collect();
+    match groups.iter().find_map(|group| contest(fleet, known, linked.session.object(), &group.uuid)) {
+        Some(contest) => Err(contest),
+        None => Ok(groups),
+    }
+}

@@ -1,0 +1,225 @@
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::Pace;
+use super::member::Member;
+use super::refusals::Refusals;
+use crate::link::Session;
+use crate::types::{Bytes, NodeName, NodeState, VgName, VgUuid};
+
+/// The nodes that have, or have had, a link, and what the links tell: all that the controller knows.
+#[derive(Debug)]
+pub struct Fleet {
+    pace: Pace,
+    /// Since when nodes can be linked.
+    opened: OnceLock<Instant>,
+    members: Mutex<HashMap<NodeName, Member>>,
+    changes: watch::Sender<u64>,
+}
+
+/// How a node stands.
+#[derive(Debug, Clone)]
+pub(super) enum Standing {
+    /// It has a link, and its state is known.
+    Linked(Box<Linked>),
+    /// It has a link, and its state is on its way.
+    Joining,
+    /// It has no link, for so long; counted from when nodes could be linked where it never had one.
+    Away(Duration),
+}
+
+/// A node that can be asked.
+#[derive(Debug, Clone)]
+pub(super) struct Linked {
+    pub(super) session: Session,
+    pub(super) state: NodeState,
+    pub(super) refusals: Refusals,
+}
+
+/// Who shows a group.
+#[derive(Debug)]
+pub(super) enum Owner {
+    /// This node.
+    One(Session),
+    /// Several, which cannot be.
+    Many(Vec<String>),
+    /// Nobody.
+    Nobody,
+}
+
+impl Fleet {
+    /// Nobody is linked yet, and nobody can be.
+    pub fn new(pace: Pace) -> Arc<Self> {
+        Arc::new(Self {
+            pace,
+            opened: OnceLock::new(),
+            members: Mutex::default(),
+            changes: watch::channel(0).0,
+        })
+    }
+
+    /// The times to go by.
+    pub(super) const fn pace(&self) -> &Pace {
+        &self.pace
+    }
+
+    fn members(&self) -> MutexGuard<'_, HashMap<NodeName, Member>> {
+        self.members.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn changed(&self) {
+        self.changes.send_modify(|number| *number = number.wrapping_add(1));
+    }
+
+    /// Has a new value whenever a link came or went, or a node's groups changed.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// A link has come.
+    pub(super) fn linked(&self, session: &Session) {
+        let now = Instant::now();
+        self.members()
+            .entry(session.node().clone())
+            .and_modify(|member| member.link(session, now))
+            .or_insert_with(|| Member::new(session, now));
+        self.changed();
+    }
+
+    /// A link has ended.
+    pub(super) fn ended(&self, session: &Session) {
+        let mut members = self.members();
+        let member = members.get_mut(session.node());
+        if member.is_some_and(|member| member.lose(session.id(), Instant::now())) {
+            drop(members);
+            self.changed();
+        }
+    }
+
+    /// A link has told the state of its node.
+    pub(super) fn told(&self, session: &Session, state: NodeState) {
+        let mut members = self.members();
+        let member = members.get_mut(session.node());
+        if member.is_some_and(|member| member.tell(session.id(), state, Instant::now())) {
+            drop(members);
+            self.changed();
+        }
+    }
+
+    /// From now on nodes can be linked: the controller counts as new for a while.
+    pub(super) fn open(&self) {
+        self.opened.get_or_init(Instant::now);
+    }
+
+    /// Whether nodes can be linked.
+    pub fn is_open(&self) -> bool {
+        self.opened.get().is_some()
+    }
+
+    /// For how long nodes have been able to be linked.
+    fn open_for(&self) -> Duration {
+        self.opened.get().map_or(Duration::ZERO, Instant::elapsed)
+    }
+
+    /// Whether nodes have been able to be linked for so short a time that some may not have dialled yet.
+    pub(super) fn is_new(&self) -> bool {
+        self.open_for() < self.pace.away
+    }
+
+    pub(super) fn standing(&self, node: &NodeName) -> Standing {
+        match self.members().get(node) {
+            None => Standing::Away(self.open_for()),
+            Some(member) => standing(member),
+        }
+    }
+
+    /// The nodes that can be asked.
+    pub(super) fn all_linked(&self) -> Vec<Linked> {
+        let linked = |member: &Member| match standing(member) {
+            Standing::Linked(linked) => Some(*linked),
+            Standing::Joining | Standing::Away(_) => None,
+        };
+        let mut all: Vec<Linked> = self.members().values().filter_map(linked).collect();
+        all.sort_unstable_by(|a, b| a.session.object().cmp(b.session.object()));
+        all
+    }
+
+    /// The names of the Node objects of nodes with a link.
+    pub fn objects(&self) -> BTreeSet<String> {
+        let members = self.members();
+        members.values().filter(|member| member.link.is_some()).map(|member| member.object.clone()).collect()
+    }
+
+    pub(super) fn owner(&self, vg: &VgUuid) -> Owner {
+        let members = self.members();
+        let mut shown: Vec<&Session> = members
+            .values()
+            .filter(|member| member.shows(vg))
+            .filter_map(|member| member.link.as_ref())
+            .collect();
+        match shown.as_slice() {
+            [] => Owner::Nobody,
+            [one] => Owner::One((*one).clone()),
+            _ => {
+                shown.sort_unstable_by_key(|session| session.object());
+                Owner::Many(shown.into_iter().map(|session| session.object().to_owned()).collect())
+            }
+        }
+    }
+
+    /// The Node objects of the nodes that show the group, without that one.
+    pub(super) fn others_with(&self, vg: &VgUuid, object: &str) -> Vec<String> {
+        let members = self.members();
+        let others = members.values().filter(|member| member.object != object && member.shows(vg));
+        let mut others: Vec<String> = others.map(|member| member.object.clone()).collect();
+        others.sort_unstable();
+        others
+    }
+
+    /// The groups that are shown, each with the Node objects of all nodes that show it.
+    pub(super) fn groups(&self) -> BTreeMap<VgUuid, BTreeSet<String>> {
+        let mut groups: BTreeMap<VgUuid, BTreeSet<String>> = BTreeMap::new();
+        for member in self.members().values() {
+            for group in member.state.iter().flat_map(|state| &state.groups) {
+                groups.entry(group.uuid.clone()).or_default().insert(member.object.clone());
+            }
+        }
+        groups
+    }
+
+    /// For how long the node with that Node object, linked all the while, has not shown the group; `None`
+    /// where that cannot be said.
+    pub(super) fn lacks_for(&self, object: &str, vg: &VgUuid) -> Option<Duration> {
+        let members = self.members();
+        members.values().find(|member| member.object == object)?.lacks_for(vg, Instant::now())
+    }
+
+    /// The node has refused a volume of that size. `generation` is the refusal's own; without it, whatever
+    /// state comes next counts as newer.
+    pub(super) fn refused(&self, node: &NodeName, vg: Option<VgName>, size: Bytes, generation: Option<u64>) {
+        let mut members = self.members();
+        let Some(member) = members.get_mut(node) else { return };
+        let held = member.state.as_ref().map_or(0, |state| state.generation);
+        let generation = generation.unwrap_or(held);
+        // A state that is newer than the refusal may have come before it.
+        if generation >= held {
+            member.refusals.note(vg, size, generation);
+        }
+    }
+}
+
+fn standing(member: &Member) -> Standing {
+    match (&member.link, &member.state) {
+        (None, _) => Standing::Away(member.since.elapsed()),
+        (Some(_), None) => Standing::Joining,
+        (Some(session), Some(state)) => Standing::Linked(Box::new(Linked {
+            session: session.clone(),
+            state: state.clone(),
+            refusals: member.refusals.clone(),
+        })),
+    }
+}
