@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup check lab-tests sanity test lab cluster-build cluster-up cluster-down cluster demo
+.PHONY: help setup check lab-tests sanity test lab image manifests cluster-build cluster-up cluster-down cluster demo
 
 # What is run is built in one way only: with another choice of targets cargo builds most of it once more.
 build := cargo build --workspace --bins --examples
@@ -33,6 +33,14 @@ test: setup check lab-tests sanity ## All of the above.
 lab: override export CMD := $(value CMD)
 lab: ## Run CMD in a guest with a 4 GiB disk: make lab CMD='lsblk'
 	@cargo run --quiet --package lab -- run --disk 4G -- sh -c "$${CMD:?name a command: make lab CMD=lsblk}"
+
+image: ## Build the container image, target/image/quarry.tar (ARCH=arm64 for another architecture).
+	$(build)
+	@$(built)/deploy image
+
+manifests: ## Render the chart into deploy/manifests.
+	$(build)
+	@$(built)/deploy manifests
 
 cluster-build: ## Build what a Kubernetes cluster is made of: long when cold.
 	$(build)

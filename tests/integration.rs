@@ -13,6 +13,7 @@
 mod command_line;
 mod crash;
 mod demo;
+mod deploy;
 mod driver;
 mod ending;
 #[path = "engine/suite.rs"]
