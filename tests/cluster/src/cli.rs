@@ -79,6 +79,9 @@ struct Shape {
     /// An OCI archive that all nodes import.
     #[arg(long = "image", value_name = "ARCHIVE")]
     images: Vec<PathBuf>,
+    /// The driver's image, an OCI archive: install the driver from it as its manual says.
+    #[arg(long, value_name = "ARCHIVE")]
+    driver: Option<PathBuf>,
 }
 
 impl Shape {
@@ -86,7 +89,7 @@ impl Shape {
         let default = NodeOptions::default();
         let disks = if self.disks.is_empty() { default.disks } else { self.disks };
         let node = NodeOptions { memory: self.memory, disks };
-        Options { images: self.images, ..Options::alike(self.nodes, &node) }
+        Options { images: self.images, driver: self.driver, ..Options::alike(self.nodes, &node) }
     }
 }
 

@@ -61,14 +61,17 @@ impl Cluster {
         }
         let cluster =
             Cluster { client, nodes, control_plane: Mutex::new(control_plane), phases, _watches: watches };
-        cluster.finish(options, start).await
+        cluster.finish(paths, options, start).await
     }
 
-    async fn finish(mut self, options: &Options, start: Instant) -> Result<Cluster, Error> {
+    async fn finish(mut self, paths: &Paths, options: &Options, start: Instant) -> Result<Cluster, Error> {
         let mut phases = std::mem::take(&mut self.phases);
         phases.time("nodes ready", self.ready_nodes()).await?;
         if !options.images.is_empty() {
             phases.time("further images", self.import(options)).await?;
+        }
+        if let Some(image) = &options.driver {
+            phases.time("the driver", self.install(paths, image)).await?;
         }
         phases.add("in all", start.elapsed());
         self.phases = phases;

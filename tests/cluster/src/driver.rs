@@ -1,7 +1,7 @@
 //! Quarry in the cluster: installed from its image and its chart, with the very commands of its documentation.
 
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::time::Duration;
 
 use futures_util::future::try_join_all;
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment};
@@ -32,21 +32,15 @@ const COMMAND_LIMIT: Duration = Duration::from_secs(180);
 const READY_LIMIT: Duration = Duration::from_secs(300);
 
 impl Cluster {
-    /// Installs the driver, and returns when it is ready on all nodes. The image is what `make image` has built.
+    /// Installs the driver from an OCI archive, and returns when it is ready on all nodes.
     ///
     /// # Errors
     ///
-    /// When the image is missing, a command of the manual fails, or the driver is not ready in time.
-    pub async fn install(&self, paths: &Paths) -> Result<Duration, Error> {
-        let image = paths.driver_image();
-        if !image.is_file() {
-            return Err(Error::other(format!("there is no {}: `make image` builds it", image.display())));
-        }
-        let start = Instant::now();
-        try_join_all(self.nodes().iter().map(|node| node.import(&image))).await?;
+    /// When the archive is none, a command of the manual fails, or the driver is not ready in time.
+    pub(crate) async fn install(&self, paths: &Paths, image: &Path) -> Result<(), Error> {
+        try_join_all(self.nodes().iter().map(|node| node.import(image))).await?;
         self.shell(paths, &commands()?).await?;
-        self.driver_ready().await?;
-        Ok(start.elapsed())
+        self.driver_ready().await
     }
 
     /// Runs lines of shell as a person does who sits in the repository and has the cluster's kubeconfig.
@@ -136,13 +130,6 @@ impl Cluster {
 
 /// The StorageClass of the driver's examples that suits most uses.
 pub const CLASS: &str = "quarry";
-
-impl Paths {
-    /// The driver's image, as `make image` leaves it.
-    pub(crate) fn driver_image(&self) -> PathBuf {
-        Path::new(REPOSITORY).join("target/image/quarry.tar")
-    }
-}
 
 /// The commands of the manual that install the chart.
 fn commands() -> Result<String, Error> {

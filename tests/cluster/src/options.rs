@@ -17,12 +17,14 @@ pub struct Options {
     pub nodes: Vec<NodeOptions>,
     /// OCI archives, which each node imports when the cluster starts.
     pub images: Vec<PathBuf>,
+    /// The driver's image, an OCI archive; without it no driver is installed.
+    pub driver: Option<PathBuf>,
 }
 
 impl Options {
     /// So many nodes, all alike.
     pub fn alike(nodes: usize, node: &NodeOptions) -> Options {
-        Options { nodes: vec![node.clone(); nodes], images: Vec::new() }
+        Options { nodes: vec![node.clone(); nodes], images: Vec::new(), driver: None }
     }
 
     /// How many nodes there are to be.

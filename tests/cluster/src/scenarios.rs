@@ -1,7 +1,12 @@
 //! Scenarios: what a cluster is brought up for. Each is a file with a function, and a line in the table.
 
+mod capacity;
 mod empty_dir;
+mod grow;
 mod node_faults;
+mod stateful_set;
+mod volumes;
+mod wait_for_first_consumer;
 
 use std::pin::Pin;
 use std::time::{Duration, Instant};
@@ -21,14 +26,28 @@ type Run<'a> = Pin<Box<dyn Future<Output = Result<Remark, Error>> + Send + 'a>>;
 pub(crate) struct Scenario {
     /// Its name in the table of results.
     pub(crate) name: &'static str,
+    /// Whether it is about the driver, which has to be installed then.
+    pub(crate) driver: bool,
     run: for<'a> fn(&'a Cluster) -> Run<'a>,
 }
 
 /// All scenarios, in the order in which they run.
 pub(crate) const ALL: &[Scenario] = &[
-    Scenario { name: "empty_dir", run: |cluster| Box::pin(empty_dir::run(cluster)) },
-    Scenario { name: "node_faults", run: |cluster| Box::pin(node_faults::run(cluster)) },
+    of_cluster("empty_dir", |cluster| Box::pin(empty_dir::run(cluster))),
+    of_cluster("node_faults", |cluster| Box::pin(node_faults::run(cluster))),
+    of_driver("wait_for_first_consumer", |cluster| Box::pin(wait_for_first_consumer::run(cluster))),
+    of_driver("stateful_set", |cluster| Box::pin(stateful_set::run(cluster))),
+    of_driver("grow", |cluster| Box::pin(grow::run(cluster))),
+    of_driver("capacity", |cluster| Box::pin(capacity::run(cluster))),
 ];
+
+const fn of_cluster(name: &'static str, run: for<'a> fn(&'a Cluster) -> Run<'a>) -> Scenario {
+    Scenario { name, driver: false, run }
+}
+
+const fn of_driver(name: &'static str, run: for<'a> fn(&'a Cluster) -> Run<'a>) -> Scenario {
+    Scenario { name, driver: true, run }
+}
 
 /// Those of these names; all if none is given.
 pub(crate) fn choose(names: &[String]) -> Result<Vec<&'static Scenario>, Error> {

@@ -14,7 +14,7 @@ use super::state::{State, lock};
 use super::{Purpose, Task};
 use crate::options::Options;
 use crate::paths::{self, Paths};
-use crate::{Error, images, namespaces, say};
+use crate::{Error, images, namespaces, say, scenarios};
 
 /// How long another process may build what this one needs too.
 const BUILD_LIMIT: Duration = Duration::from_secs(3600);
@@ -96,6 +96,9 @@ async fn received(signal: &mut io::Result<tokio::signal::unix::Signal>) {
 /// Prepares everything and starts the keeper.
 async fn start(paths: &Paths, options: Options, purpose: Purpose) -> Result<Child, Error> {
     options.count()?;
+    if let Purpose::Run(names) = &purpose {
+        check_driver(&options, names)?;
+    }
     let disk = build(paths).await?;
     if State::load(paths).is_some() {
         return Err(Error::other("a cluster is up already: `make cluster-down` takes it down"));
@@ -109,6 +112,22 @@ async fn start(paths: &Paths, options: Options, purpose: Purpose) -> Result<Chil
         command.stdout(Stdio::null()).stderr(Stdio::piped());
     }
     namespaces::start_first(command)
+}
+
+/// Scenarios of the driver need one; to find out costs nothing yet.
+fn check_driver(options: &Options, names: &[String]) -> Result<(), Error> {
+    let need: Vec<_> =
+        scenarios::choose(names)?.iter().filter(|one| one.driver).map(|one| one.name).collect();
+    match &options.driver {
+        None if !need.is_empty() => Err(Error::other(format!(
+            "give --driver ARCHIVE for the driver's image: {} need it",
+            need.join(", ")
+        ))),
+        Some(image) if !image.is_file() => {
+            Err(Error::other(format!("there is no {}: `make image` builds it", image.display())))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn pass_on(from: impl io::Read) -> io::Result<()> {
