@@ -4,7 +4,9 @@ mod capacity;
 mod empty_dir;
 mod grow;
 mod node_faults;
+mod restarts;
 mod stateful_set;
+mod times;
 mod volumes;
 mod wait_for_first_consumer;
 
@@ -17,7 +19,7 @@ use crate::report::{Outcome, Remark};
 use crate::{Cluster, Error, say};
 
 /// How long one scenario may take.
-const LIMIT: Duration = Duration::from_secs(900);
+const LIMIT: Duration = Duration::from_secs(1800);
 
 /// A scenario under way. What it returns is a remark for the table of results; it may be empty.
 type Run<'a> = Pin<Box<dyn Future<Output = Result<Remark, Error>> + Send + 'a>>;
@@ -39,6 +41,9 @@ pub(crate) const ALL: &[Scenario] = &[
     of_driver("stateful_set", |cluster| Box::pin(stateful_set::run(cluster))),
     of_driver("grow", |cluster| Box::pin(grow::run(cluster))),
     of_driver("capacity", |cluster| Box::pin(capacity::run(cluster))),
+    of_driver("restarts", |cluster| Box::pin(restarts::run(cluster))),
+    of_driver("time_pod_over_emptydir", |cluster| Box::pin(times::pod_over_empty_dir(cluster))),
+    of_driver("time_expand", |cluster| Box::pin(times::expand(cluster))),
 ];
 
 const fn of_cluster(name: &'static str, run: for<'a> fn(&'a Cluster) -> Run<'a>) -> Scenario {

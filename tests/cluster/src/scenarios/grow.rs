@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use kube::Api;
 
 use super::volumes::{
-    GIB, LIMIT, MIB, Mode, bytes_of, clear, ensure, node_of, pair, resize, resized, volumes_on,
+    GIB, LIMIT, MIB, Mode, bytes_of, clear, containers, ensure, node_of, pair, resize, resized, volumes_on,
 };
 use crate::report::Remark;
 use crate::{Cluster, Error, Space, wait};
@@ -89,14 +89,6 @@ async fn runs_on(cluster: &Cluster, space: &Space, old: &Pod) -> Result<(), Erro
     let name = old.metadata.name.clone().unwrap_or_default();
     let api: Api<Pod> = space.api();
     let new = api.get(&name).await.map_err(Error::api(format!("read the pod {name}")))?;
-    let containers = |pod: &Pod| {
-        let statuses = pod.status.as_ref().and_then(|status| status.container_statuses.clone());
-        statuses
-            .unwrap_or_default()
-            .into_iter()
-            .map(|one| (one.container_id, one.restart_count))
-            .collect::<Vec<_>>()
-    };
     ensure(containers(old) == containers(&new), || format!("{name} was started again"))?;
     let sizes = volumes_on(node_of(cluster, old)?).await?;
     ensure(sizes.values().any(|size| *size == LARGEST), || format!("no LV of {LARGEST} bytes: {sizes:?}"))

@@ -131,7 +131,8 @@ pub(super) async fn resized(space: &Space, claim: &str, bytes: u64) -> Result<()
     wait::until(&claims, claim, &what, LIMIT, |claim| is_resized(claim, bytes)).await.map(drop)
 }
 
-fn is_resized(claim: Option<&PersistentVolumeClaim>, bytes: u64) -> bool {
+/// Whether a claim has this size, and nothing is left to be done for it.
+pub(super) fn is_resized(claim: Option<&PersistentVolumeClaim>, bytes: u64) -> bool {
     let Some(status) = claim.and_then(|claim| claim.status.as_ref()) else { return false };
     let size = status.capacity.as_ref().and_then(|sizes| bytes_of(sizes.get("storage")?));
     let is_under_way = status.allocated_resource_statuses.as_ref().is_some_and(|all| !all.is_empty());
@@ -155,6 +156,12 @@ pub(super) fn bytes_of(quantity: &Quantity) -> Option<u64> {
         _ => return None,
     };
     digits.parse::<u64>().ok()?.checked_mul(unit)
+}
+
+/// The containers of a pod, and how often each was started again.
+pub(super) fn containers(pod: &Pod) -> Vec<(Option<&str>, i32)> {
+    let statuses = pod.status.iter().flat_map(|status| status.container_statuses.iter().flatten());
+    statuses.map(|one| (one.container_id.as_deref(), one.restart_count)).collect()
 }
 
 /// Deletes a pod and its claim of one name, and returns when the pod is gone.
