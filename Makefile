@@ -2,14 +2,14 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup check lab-tests sanity test lab image manifests demo
+.PHONY: help setup check lab-tests sanity test lab image manifests cluster-build cluster-up cluster-down cluster demo
 
 # What is run is built in one way only: with another choice of targets cargo builds most of it once more.
 build := cargo build --workspace --bins --examples
 built := $(or $(CARGO_TARGET_DIR),target)/debug
 
 help: ## List the targets.
-	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' Makefile | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' Makefile | expand -t 17
 
 setup: ## Install what is missing (Debian 12 with Rust and Go).
 	@.ci/setup
@@ -41,6 +41,19 @@ image: ## Build the container image, target/image/quarry.tar (ARCH=arm64 for ano
 manifests: ## Render the chart into deploy/manifests.
 	$(build)
 	@$(built)/deploy manifests
+
+cluster-build: ## Build what a Kubernetes cluster is made of: long when cold.
+	$(build)
+	@$(built)/cluster build
+
+cluster-up: cluster-build ## Bring a Kubernetes cluster up, to look around in: make cluster-up ARGS='--nodes 3'
+	@$(built)/cluster up $(ARGS)
+
+cluster-down: ## Take that cluster down.
+	@$(built)/cluster down
+
+cluster: cluster-build ## Run the scenarios in a cluster of their own: make cluster ARGS='empty-dir'
+	@$(built)/cluster run $(ARGS)
 
 demo: setup ## Show a volume's life, in a guest.
 	$(build)

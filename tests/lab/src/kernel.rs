@@ -26,6 +26,23 @@ pub(crate) struct Hardware {
     pub(crate) memory: u64,
     /// Whether the kernel gets its RAID 6 routines ready.
     pub(crate) raid6: bool,
+    /// What the guest's network interface is connected to, if it has one.
+    pub(crate) network: Option<Network>,
+}
+
+/// A network interface: `vec0` in the guest, a tap device on the host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Network {
+    pub(crate) tap: String,
+    pub(crate) address: [u8; 6],
+}
+
+impl Network {
+    /// The description that the kernel's driver reads.
+    fn setting(&self) -> OsString {
+        let address = self.address.map(|byte| format!("{byte:02x}")).join(":");
+        format!("vec0:transport=tap,ifname={},depth=128,gro=1,mac={address}", self.tap).into()
+    }
 }
 
 /// Finds the kernel, and checks that all is there that a guest needs.
@@ -72,6 +89,7 @@ pub(crate) fn command_line(hardware: &Hardware, job: &Path) -> Vec<OsString> {
     for (number, disk) in hardware.disks.iter().enumerate() {
         line.push(setting(&format!("ubd{number}"), disk));
     }
+    line.extend(hardware.network.as_ref().map(Network::setting));
     line
 }
 
@@ -96,3 +114,14 @@ pub(crate) fn disk_name(number: usize) -> String {
 
 /// The most disks that the kernel's driver can hold.
 pub(crate) const MOST_DISKS: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_network_interface_is_described_as_the_kernel_reads_it() {
+        let network = Network { tap: "tap1".to_owned(), address: [2, 0, 10, 250, 0, 11] };
+        assert_eq!(network.setting(), "vec0:transport=tap,ifname=tap1,depth=128,gro=1,mac=02:00:0a:fa:00:0b");
+    }
+}

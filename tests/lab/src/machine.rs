@@ -8,11 +8,12 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::kernel::{self, Hardware};
+use crate::kernel::{self, Hardware, Network};
 use crate::launch;
 use crate::running::{Finished, Running, Streams};
 use crate::scratch::Scratch;
 use crate::size::parse_size;
+use crate::slots::Slot;
 use crate::supervisor::Charge;
 use crate::{Error, Job, inside, job, on_host};
 
@@ -27,6 +28,8 @@ pub struct Machine {
     limit: Duration,
     udev: bool,
     raid6: bool,
+    network: Option<Network>,
+    counted: bool,
     shares: Vec<PathBuf>,
     environment: Vec<(OsString, OsString)>,
     mistake: Option<String>,
@@ -65,6 +68,8 @@ impl Machine {
             limit: Duration::from_secs(300),
             udev: false,
             raid6: false,
+            network: None,
+            counted: true,
             shares: Vec::new(),
             environment: Vec::new(),
             mistake: None,
@@ -115,6 +120,25 @@ impl Machine {
         self
     }
 
+    /// Gives the guest a network interface, `vec0`, with this hardware address. Its other end is a tap device that exists
+    /// already, in the network namespace of the caller.
+    #[must_use]
+    pub fn network(mut self, tap: &str, address: [u8; 6]) -> Machine {
+        // The kernel's option ends at a comma.
+        if tap.is_empty() || tap.contains(|c: char| !c.is_ascii_alphanumeric()) {
+            self.mistake = Some(format!("{tap:?} is no name of a tap device"));
+        }
+        self.network = Some(Network { tap: tap.to_owned(), address });
+        self
+    }
+
+    /// Starts at once, whatever number of guests runs already: for machines that need each other to go on.
+    #[must_use]
+    pub fn uncounted(mut self) -> Machine {
+        self.counted = false;
+        self
+    }
+
     /// Lets the guest write into this folder of the host. Everything else that it writes is gone when it ends.
     #[must_use]
     pub fn share(mut self, folder: impl Into<PathBuf>) -> Machine {
@@ -152,14 +176,20 @@ impl Machine {
         let names = (0..home.disks.len()).map(|number| Path::new("/dev").join(kernel::disk_name(number)));
         let names: Vec<_> = names.collect();
         self.complete(job, &names, Path::new(job::GUEST_FOLDER), self.udev)?.save(&folder)?;
-        let hardware = Hardware { disks: home.disks.clone(), memory: self.memory, raid6: self.raid6 };
+        let hardware = Hardware {
+            disks: home.disks.clone(),
+            memory: self.memory,
+            raid6: self.raid6,
+            network: self.network.clone(),
+        };
         let charge = Charge {
             kernel: [vec![kernel.into_os_string()], kernel::command_line(&hardware, &folder)].concat(),
             job: folder,
             owner: home.scratch.path().to_owned(),
             limit: self.limit,
         };
-        Running::start(&binary, charge, streams, hardware.disks.len())
+        let slot = if self.counted { Some(Slot::take()?) } else { None };
+        Running::start(&binary, charge, streams, hardware.disks.len(), slot)
     }
 
     /// Runs `job` on this host itself, with loop devices as its disks, and waits for its end.

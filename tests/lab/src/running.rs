@@ -92,7 +92,7 @@ pub struct Running {
     disks: AtomicUsize,
     cut: AtomicBool,
     ended: bool,
-    _slot: Slot,
+    _slot: Option<Slot>,
 }
 
 impl Running {
@@ -101,8 +101,8 @@ impl Running {
         charge: Charge,
         streams: Streams,
         disks: usize,
+        slot: Option<Slot>,
     ) -> Result<Running, Error> {
-        let slot = Slot::take()?;
         let mut supervisor = launch(binary, &charge, streams)?;
         Ok(Running {
             lifeline: Mutex::new(supervisor.stdin.take()),
@@ -144,11 +144,34 @@ impl Running {
     /// [`Error::Io`] when the guest's kernel refuses, which it does while the disk is open.
     pub fn remove_disk(&self, disk: &Path) -> Result<(), Error> {
         let name = disk.file_name().unwrap_or_default().to_string_lossy();
-        self.ask_kernel(&format!("remove {name}"))
+        self.ask_kernel(&format!("remove {name}")).map(drop)
     }
 
-    fn ask_kernel(&self, command: &str) -> Result<(), Error> {
-        mconsole::ask(&kernel::control_socket(&self.job), command).map(drop)
+    fn ask_kernel(&self, command: &str) -> Result<String, Error> {
+        mconsole::ask(&kernel::control_socket(&self.job), command)
+    }
+
+    /// How long the guest's kernel has been up, by its own clock. One whose clock stands still has hung.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] when the kernel does not answer: it has not started yet, has ended, or has hung.
+    pub fn uptime(&self) -> Result<Duration, Error> {
+        let answer = self.ask_kernel("proc uptime")?;
+        let seconds = answer.split_whitespace().next().and_then(|word| word.parse().ok());
+        seconds
+            .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+            .ok_or_else(|| Error::Invalid(format!("{answer:?} is no uptime")))
+    }
+
+    /// Whether the guest has ended, in whatever way.
+    pub fn has_ended(&self) -> bool {
+        self.job.join(job::ENDING).exists()
+    }
+
+    /// The end of what the guest's kernel has logged.
+    pub fn kernel_log(&self) -> String {
+        kernel_log(&self.job)
     }
 
     /// Cuts the guest's power: what its kernel has not written to its disks is lost.

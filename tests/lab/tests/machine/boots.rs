@@ -133,6 +133,23 @@ fn disks_can_be_added_and_pulled_while_the_guest_runs() {
 }
 
 #[test]
+fn the_host_sees_the_guests_clock_move() {
+    Machine::new().boot_with(
+        |host| {
+            host.wait_for("up", PATIENCE).unwrap();
+            assert!(!host.has_ended());
+            let first = host.uptime().unwrap();
+            wait_until("the clock has moved", || host.uptime().unwrap() > first);
+            host.tell("seen").unwrap();
+        },
+        || {
+            lab::tell("up").unwrap();
+            lab::wait_for("seen", PATIENCE).unwrap();
+        },
+    );
+}
+
+#[test]
 fn raid_6_works_where_it_is_asked_for() {
     let machine = (0..5).fold(Machine::new().raid6(), |machine, _| machine.disk("64M"));
     machine.boot(|| {

@@ -1,0 +1,185 @@
+//! Quarry in the cluster: installed from its image and its chart, with the very commands of its documentation.
+
+use std::path::Path;
+use std::time::Duration;
+
+use futures_util::future::try_join_all;
+use k8s_openapi::api::apps::v1::{DaemonSet, Deployment};
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::storage::v1::{CSINode, CSIStorageCapacity};
+use kube::Api;
+use kube::api::{ListParams, ResourceExt};
+
+use crate::paths::{self, Paths};
+use crate::program::{command, succeed};
+use crate::{Cluster, Error, wait};
+
+/// The driver's name in Kubernetes.
+pub const NAME: &str = "lvm.csi.quarry";
+/// The namespace that the documentation puts it in.
+pub const NAMESPACE: &str = "quarry-system";
+
+const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+/// What a person reads who installs the driver, relative to the repository.
+const MANUAL: &str = "docs/kubernetes.md";
+/// The line above the commands that install the driver.
+const STEP: &str = "**3. Install the chart.**";
+/// Where the manual expects the image; the nodes have it under its own name instead, as the manual's second way says.
+const MANUALS_IMAGE: &str = " --set image.repository=registry.example/quarry";
+
+/// Helm and kubectl wait for the API server only.
+const COMMAND_LIMIT: Duration = Duration::from_secs(180);
+const READY_LIMIT: Duration = Duration::from_secs(300);
+
+impl Cluster {
+    /// Installs the driver from an OCI archive, and returns when it is ready on all nodes.
+    ///
+    /// # Errors
+    ///
+    /// When the archive is none, a command of the manual fails, or the driver is not ready in time.
+    pub(crate) async fn install(&self, paths: &Paths, image: &Path) -> Result<(), Error> {
+        try_join_all(self.nodes().iter().map(|node| node.import(image))).await?;
+        self.shell(paths, &commands()?).await?;
+        self.driver_ready().await
+    }
+
+    /// Runs lines of shell as a person does who sits in the repository and has the cluster's kubeconfig.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Failed`] with all that they wrote, when one of them fails.
+    pub async fn shell(&self, paths: &Paths, lines: &str) -> Result<String, Error> {
+        let search =
+            format!("{}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", paths.bin().display());
+        let mut shell = command("sh");
+        shell
+            .args(["-euc", lines])
+            .current_dir(REPOSITORY)
+            .env("PATH", search)
+            .env("KUBECONFIG", paths.kubeconfig())
+            // Nothing of Helm's outlives the cluster.
+            .env("HELM_CACHE_HOME", paths.run().join("helm"))
+            .env("HELM_CONFIG_HOME", paths.run().join("helm"))
+            .env("HELM_DATA_HOME", paths.run().join("helm"));
+        succeed(&mut shell, COMMAND_LIMIT).await
+    }
+
+    /// Waits until the driver's pods are those that are wanted, are ready, and are registered on all nodes, and each
+    /// node's room is published.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Late`] with what is missing, and the pods' own words.
+    pub async fn driver_ready(&self) -> Result<(), Error> {
+        match self.parts_ready().await {
+            Err(Error::Late { what, limit, seen }) => {
+                let pods = self.driver_words().await.unwrap_or_else(|error| error.chain());
+                Err(Error::Late { what, limit, seen: format!("{seen}\n{pods}") })
+            }
+            result => result,
+        }
+    }
+
+    async fn parts_ready(&self) -> Result<(), Error> {
+        let client = self.client();
+        let controllers: Api<Deployment> = Api::namespaced(client.clone(), NAMESPACE);
+        let what = "the controller to be ready";
+        wait::until(&controllers, "quarry-controller", what, READY_LIMIT, is_deployment_ready).await?;
+        let drivers: Api<DaemonSet> = Api::namespaced(client.clone(), NAMESPACE);
+        let what = "the driver to be ready on all nodes";
+        wait::until(&drivers, "quarry-node", what, READY_LIMIT, is_daemon_set_ready).await?;
+        let nodes: Api<CSINode> = Api::all(client.clone());
+        for node in self.nodes() {
+            let what = format!("the driver to be registered on {}", node.name());
+            wait::until(&nodes, node.name(), &what, READY_LIMIT, has_driver).await?;
+        }
+        let capacities: Api<CSIStorageCapacity> = Api::namespaced(client, NAMESPACE);
+        let wanted = self.nodes().len();
+        let (what, show) =
+            ("the room of all nodes to be published", |all: &[CSIStorageCapacity]| format!("{all:?}"));
+        wait::until_all(&capacities, what, READY_LIMIT, show, |all| {
+            all.iter().filter(|one| one.storage_class_name == CLASS && one.capacity.is_some()).count()
+                == wanted
+        })
+        .await
+        .map(drop)
+    }
+
+    /// What the driver's pods are doing, and the last that they have written.
+    async fn driver_words(&self) -> Result<String, Error> {
+        let pods: Api<Pod> = Api::namespaced(self.client(), NAMESPACE);
+        let all = pods.list(&ListParams::default()).await.map_err(Error::api("list the driver's pods"))?;
+        let mut words = String::new();
+        for pod in all {
+            let status = serde_json::to_string(&pod.status).unwrap_or_default();
+            words.push_str(&format!("{}: {status}\n", pod.name_any()));
+            for container in pod.spec.iter().flat_map(|spec| &spec.containers) {
+                let params = kube::api::LogParams {
+                    container: Some(container.name.clone()),
+                    tail_lines: Some(15),
+                    ..Default::default()
+                };
+                let text =
+                    pods.logs(&pod.name_any(), &params).await.unwrap_or_else(|error| error.to_string());
+                words.push_str(&format!("--- {} {}:\n{text}\n", pod.name_any(), container.name));
+            }
+        }
+        Ok(words)
+    }
+}
+
+/// The StorageClass of the driver's examples that suits most uses.
+pub const CLASS: &str = "quarry";
+
+/// The commands of the manual that install the chart.
+fn commands() -> Result<String, Error> {
+    let manual = paths::read(&Path::new(REPOSITORY).join(MANUAL))?;
+    let block = block_after(&manual, STEP)
+        .ok_or_else(|| Error::other(format!("{MANUAL} has no commands after {STEP:?}")))?;
+    Ok(block.replace(MANUALS_IMAGE, ""))
+}
+
+/// The first block of code after a line that begins so.
+fn block_after<'a>(text: &'a str, beginning: &str) -> Option<&'a str> {
+    let (_, rest) = text.split_once(&format!("\n{beginning}"))?;
+    let (_, rest) = rest.split_once("\n```")?;
+    let (_, rest) = rest.split_once('\n')?;
+    Some(rest.split_once("```")?.0)
+}
+
+fn is_deployment_ready(deployment: Option<&Deployment>) -> bool {
+    let Some((deployment, status)) = deployment.and_then(|it| Some((it, it.status.as_ref()?))) else {
+        return false;
+    };
+    let wanted = deployment.spec.as_ref().and_then(|spec| spec.replicas);
+    status.observed_generation == deployment.metadata.generation
+        && [status.updated_replicas, status.available_replicas, status.replicas]
+            .iter()
+            .all(|count| *count == wanted)
+}
+
+fn is_daemon_set_ready(set: Option<&DaemonSet>) -> bool {
+    let Some((set, status)) = set.and_then(|it| Some((it, it.status.as_ref()?))) else { return false };
+    let wanted = status.desired_number_scheduled;
+    status.observed_generation == set.metadata.generation
+        && wanted > 0
+        && status.updated_number_scheduled == Some(wanted)
+        && status.number_available == Some(wanted)
+}
+
+fn has_driver(node: Option<&CSINode>) -> bool {
+    node.is_some_and(|node| node.spec.drivers.iter().any(|driver| driver.name == NAME))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_commands_are_those_of_the_block_below_the_step() {
+        let text =
+            "\n**2. No**\n```\nno\n```\n\n**3. Yes.** Words\nand more.\n\n```sh\na\nb c\n```\n```\nno\n```\n";
+        assert_eq!(block_after(text, "**3. Yes.**"), Some("a\nb c\n"));
+        assert_eq!(block_after(text, "**4. Yes.**"), None);
+    }
+}

@@ -1,0 +1,87 @@
+//! Scenarios: what a cluster is brought up for. Each is a file with a function, and a line in the table.
+
+mod capacity;
+mod empty_dir;
+mod grow;
+mod node_faults;
+mod restarts;
+mod stateful_set;
+mod times;
+mod volumes;
+mod wait_for_first_consumer;
+
+use std::pin::Pin;
+use std::time::{Duration, Instant};
+
+use tokio::time::timeout;
+
+use crate::report::{Outcome, Remark};
+use crate::{Cluster, Error, say};
+
+/// How long one scenario may take.
+const LIMIT: Duration = Duration::from_secs(1800);
+
+/// A scenario under way. What it returns is a remark for the table of results; it may be empty.
+type Run<'a> = Pin<Box<dyn Future<Output = Result<Remark, Error>> + Send + 'a>>;
+
+/// A scenario.
+pub(crate) struct Scenario {
+    /// Its name in the table of results.
+    pub(crate) name: &'static str,
+    /// Whether it is about the driver, which has to be installed then.
+    pub(crate) driver: bool,
+    run: for<'a> fn(&'a Cluster) -> Run<'a>,
+}
+
+/// All scenarios, in the order in which they run.
+pub(crate) const ALL: &[Scenario] = &[
+    of_cluster("empty_dir", |cluster| Box::pin(empty_dir::run(cluster))),
+    of_cluster("node_faults", |cluster| Box::pin(node_faults::run(cluster))),
+    of_driver("wait_for_first_consumer", |cluster| Box::pin(wait_for_first_consumer::run(cluster))),
+    of_driver("stateful_set", |cluster| Box::pin(stateful_set::run(cluster))),
+    of_driver("grow", |cluster| Box::pin(grow::run(cluster))),
+    of_driver("capacity", |cluster| Box::pin(capacity::run(cluster))),
+    of_driver("restarts", |cluster| Box::pin(restarts::run(cluster))),
+    of_driver("time_pod_over_emptydir", |cluster| Box::pin(times::pod_over_empty_dir(cluster))),
+    of_driver("time_expand", |cluster| Box::pin(times::expand(cluster))),
+];
+
+const fn of_cluster(name: &'static str, run: for<'a> fn(&'a Cluster) -> Run<'a>) -> Scenario {
+    Scenario { name, driver: false, run }
+}
+
+const fn of_driver(name: &'static str, run: for<'a> fn(&'a Cluster) -> Run<'a>) -> Scenario {
+    Scenario { name, driver: true, run }
+}
+
+/// Those of these names; all if none is given.
+pub(crate) fn choose(names: &[String]) -> Result<Vec<&'static Scenario>, Error> {
+    if let Some(unknown) = names.iter().find(|name| ALL.iter().all(|scenario| scenario.name != **name)) {
+        let known: Vec<_> = ALL.iter().map(|scenario| scenario.name).collect();
+        return Err(Error::other(format!("there is no scenario {unknown}, but: {}", known.join(", "))));
+    }
+    Ok(ALL
+        .iter()
+        .filter(|scenario| names.is_empty() || names.iter().any(|name| name == scenario.name))
+        .collect())
+}
+
+impl Scenario {
+    /// Runs it to its end, whatever that is.
+    pub(crate) async fn run(&self, cluster: &Cluster) -> Outcome {
+        say(&format!("scenario {}", self.name));
+        let (start, outages) = (Instant::now(), cluster.outages());
+        let late =
+            |_| Error::Late { what: "the scenario to end".into(), limit: LIMIT, seen: "it runs".into() };
+        let result = timeout(LIMIT, (self.run)(cluster)).await.map_err(late).flatten();
+        // A control plane that is gone explains whatever else went wrong.
+        let result = cluster.check().await.and(result);
+        let mut outcome = Outcome::new(self.name, start.elapsed(), result);
+        match cluster.outages() - outages {
+            0 => {}
+            count => outcome.remark(&format!("{count} outage(s) of guests meanwhile")),
+        }
+        outcome.tell();
+        outcome
+    }
+}
