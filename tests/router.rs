@@ -3,7 +3,6 @@
 mod api_server;
 mod authority;
 mod create;
-
 mod election;
 mod events;
 mod labels;
@@ -18,3 +17,5 @@ mod rig;
 mod rotation;
 mod volumes;
 mod waiting;
+
+pub(crate) use permissions::PERMITTED;

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::{list, manifests, object, texts};
+use crate::router::PERMITTED;
 
 /// Where a permission holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,30 +38,6 @@ const fn call(
 ) -> Call {
     Call { scope, group, resource, verbs, place }
 }
-
-/// What the driver as a controller asks: verb, and collection or object. The namespace `quarry` stands for its own.
-///
-/// The router's tests hold the same lines against what it really asks.
-const CONTROLLER: [&str; 18] = [
-    "list /api/v1/nodes",
-    "watch /api/v1/nodes",
-    "patch /api/v1/nodes/*",
-    "get /api/v1/persistentvolumes/*",
-    "list /api/v1/persistentvolumes",
-    "get /api/v1/namespaces/*/persistentvolumeclaims/*",
-    "get /api/v1/namespaces/kube-system",
-    "create /apis/authentication.k8s.io/v1/tokenreviews",
-    "create /apis/events.k8s.io/v1/namespaces/*/events",
-    "get /apis/coordination.k8s.io/v1/namespaces/quarry/leases/*",
-    "list /apis/coordination.k8s.io/v1/namespaces/quarry/leases",
-    "create /apis/coordination.k8s.io/v1/namespaces/quarry/leases",
-    "update /apis/coordination.k8s.io/v1/namespaces/quarry/leases/*",
-    "delete /apis/coordination.k8s.io/v1/namespaces/quarry/leases/*",
-    "get /api/v1/namespaces/quarry/secrets/quarry-ca",
-    "update /api/v1/namespaces/quarry/secrets/quarry-ca",
-    "get /api/v1/namespaces/quarry/configmaps/quarry-ca",
-    "update /api/v1/namespaces/quarry/configmaps/quarry-ca",
-];
 
 /// csi-provisioner 6.4; *lib* is sig-storage-lib-external-provisioner 13.1.
 const PROVISIONER: &[Call] = &[
@@ -161,7 +138,7 @@ pub(super) fn verbs(all: &[Value], role: &str) -> BTreeMap<(String, String), BTr
 fn every_role_holds_what_its_program_calls_and_nothing_else() {
     let all = manifests();
     let programs = [
-        ("quarry-controller", asked(&CONTROLLER)),
+        ("quarry-controller", asked(&PERMITTED)),
         ("quarry-provisioner", called(PROVISIONER)),
         ("quarry-resizer", called(RESIZER)),
     ];

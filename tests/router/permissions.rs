@@ -9,8 +9,8 @@ use serde_json::json;
 use super::api_server::{ApiServer, Asked};
 use super::rig::{MIB, Node, Replica, Unused, at_node, create, hasty, until, vg_uuid};
 
-/// Verb, and collection or object.
-const PERMITTED: [&str; 22] = [
+/// Verb, and collection or object. The namespace `quarry` stands for the driver's own.
+pub(crate) const PERMITTED: [&str; 22] = [
     "list /api/v1/nodes",
     "watch /api/v1/nodes",
     "patch /api/v1/nodes/*",
