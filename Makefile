@@ -2,7 +2,8 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup check lab-tests sanity test lab image manifests cluster-build cluster-up cluster-down cluster demo
+.PHONY: help setup check lab-tests sanity cluster-tests test lab image manifests cluster-build cluster-up cluster-down cluster \
+	demo
 
 # What is run is built in one way only: with another choice of targets cargo builds most of it once more.
 build := cargo build --workspace --bins --examples
@@ -28,7 +29,12 @@ sanity: ## The conformance suite against the driver, in a guest.
 	$(build)
 	@$(built)/sanity
 
-test: setup check lab-tests sanity ## All of the above.
+cluster-tests: ## Scenarios in a Kubernetes cluster whose nodes are guests, the driver installed from its chart.
+	$(build)
+	@$(built)/deploy image --profile dev
+	@$(built)/cluster run --driver target/image/quarry-dev.tar wait_for_first_consumer stateful_set grow capacity
+
+test: setup check lab-tests sanity cluster-tests ## All of the above.
 
 lab: override export CMD := $(value CMD)
 lab: ## Run CMD in a guest with a 4 GiB disk: make lab CMD='lsblk'
@@ -46,14 +52,14 @@ cluster-build: ## Build what a Kubernetes cluster is made of: long when cold.
 	$(build)
 	@$(built)/cluster build
 
-cluster-up: cluster-build ## Bring a Kubernetes cluster up, to look around in: make cluster-up ARGS='--nodes 3'
-	@$(built)/cluster up $(ARGS)
+cluster-up: image ## Bring up a Kubernetes cluster with Quarry in it, to look around in: make cluster-up ARGS='--nodes 3'
+	@$(built)/cluster up --driver target/image/quarry.tar $(ARGS)
 
 cluster-down: ## Take that cluster down.
 	@$(built)/cluster down
 
-cluster: cluster-build ## Run the scenarios in a cluster of their own: make cluster ARGS='empty-dir'
-	@$(built)/cluster run $(ARGS)
+cluster: image ## Run all scenarios in a cluster of their own, or those named: make cluster ARGS='grow capacity'
+	@$(built)/cluster run --driver target/image/quarry.tar $(ARGS)
 
 demo: setup ## Show a volume's life, in a guest.
 	$(build)

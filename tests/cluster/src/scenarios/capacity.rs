@@ -9,7 +9,7 @@ use kube::Api;
 use kube::api::ListParams;
 
 use super::volumes::{
-    GIB, GROUP, LIMIT, MIB, Mode, bytes_of, clear, delete_pair, ensure, node_of, pair, room, volumes_on,
+    self, GIB, GROUP, LIMIT, MIB, Mode, bytes_of, clear, delete_pair, ensure, node_of, pair, room, volumes_on,
 };
 use crate::report::Remark;
 use crate::{Cluster, Error, Node, Paths, Space, driver, wait};
@@ -86,19 +86,13 @@ async fn follows(cluster: &Cluster, space: &Space) -> Result<(), Error> {
     let node = node_of(cluster, &pod)?;
     published(cluster, node, RESERVE).await?;
     delete_pair(space, "one").await?;
-    no_volumes(cluster).await?;
+    volumes::gone(cluster).await?;
     published(cluster, node, RESERVE).await?;
     node.run_ok(&["vgextend", GROUP, SPARE_DISK]).await?;
     published(cluster, node, RESERVE).await?;
     node.run_ok(&["vgreduce", GROUP, SPARE_DISK]).await?;
     node.run_ok(&["pvremove", SPARE_DISK]).await?;
     published(cluster, node, RESERVE).await
-}
-
-async fn no_volumes(cluster: &Cluster) -> Result<(), Error> {
-    let api: Api<k8s_openapi::api::core::v1::PersistentVolume> = Api::all(cluster.client());
-    let show = |all: &[_]| format!("{} volumes", all.len());
-    wait::until_all(&api, "the volumes to be gone", LIMIT, show, <[_]>::is_empty).await.map(drop)
 }
 
 /// As many pods at once as all nodes together have room for. Returns how many are on each node.
@@ -126,7 +120,7 @@ async fn burst(cluster: &Cluster, space: &Space) -> Result<Vec<usize>, Error> {
     for name in &names {
         delete_pair(space, name).await?;
     }
-    no_volumes(cluster).await?;
+    volumes::gone(cluster).await?;
     Ok(spread)
 }
 
@@ -149,7 +143,7 @@ async fn filled_by_others(cluster: &Cluster, space: &Space) -> Result<(i32, Dura
     let refusals = refusals(space).await?;
     ensure(refusals <= 1, || format!("the pod was sent back {refusals} times"))?;
     delete_pair(space, "moved").await?;
-    no_volumes(cluster).await?;
+    volumes::gone(cluster).await?;
     Ok((refusals, time))
 }
 

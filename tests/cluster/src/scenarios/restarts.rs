@@ -8,8 +8,8 @@ use kube::api::{DeleteParams, ListParams};
 use kube::{Api, ResourceExt};
 
 use super::volumes::{
-    LIMIT, MIB, Mode, clear, containers, delete_pair, ensure, is_resized, pair, resize, resized, volume,
-    volumes_on,
+    LIMIT, MIB, Mode, clear, containers, delete_pair, ensure, gone, is_resized, pair, resize, resized,
+    volume, volumes_on,
 };
 use crate::report::Remark;
 use crate::{Cluster, Error, Node, Paths, Service, Space, driver, wait};
@@ -40,6 +40,7 @@ pub(super) async fn run(cluster: &Cluster) -> Result<Remark, Error> {
             .await
             .map_err(|error| Error::Other(format!("with the {name} started again: {}", error.chain())))?;
         delete_pair(&space, &name).await?;
+        gone(cluster).await?;
     }
     rollout(cluster, &space).await?;
     clear(cluster, &space).await?;

@@ -173,18 +173,21 @@ pub(super) async fn delete_pair(space: &Space, name: &str) -> Result<(), Error> 
     space.pod_gone(name, LIMIT).await
 }
 
-/// Removes a scenario's namespace, and checks that nothing of its volumes is left, in Kubernetes and on disks.
-pub(super) async fn clear(cluster: &Cluster, space: &Space) -> Result<(), Error> {
-    space.remove().await?;
+/// Waits until no volume is left in Kubernetes; the LVs go before them.
+pub(super) async fn gone(cluster: &Cluster) -> Result<(), Error> {
     let volumes: Api<PersistentVolume> = Api::all(cluster.client());
     let show =
         |all: &[PersistentVolume]| all.iter().map(ResourceExt::name_any).collect::<Vec<_>>().join(", ");
-    wait::until_all(&volumes, "all volumes to be gone", LIMIT, show, <[_]>::is_empty).await?;
+    wait::until_all(&volumes, "all volumes to be gone", LIMIT, show, <[_]>::is_empty).await.map(drop)
+}
+
+/// Removes a scenario's namespace, and checks that nothing of its volumes is left, in Kubernetes and on disks.
+pub(super) async fn clear(cluster: &Cluster, space: &Space) -> Result<(), Error> {
+    space.remove().await?;
+    gone(cluster).await?;
     for node in cluster.nodes() {
         let left = volumes_on(node).await?;
-        if !left.is_empty() {
-            return Err(Error::other(format!("left in {GROUP} on {}: {left:?}", node.name())));
-        }
+        ensure(left.is_empty(), || format!("left in {GROUP} on {}: {left:?}", node.name()))?;
     }
     Ok(())
 }
