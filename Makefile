@@ -21,8 +21,9 @@ check: ## Format, lints, documentation, unit tests: no root, no guest.
 	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --workspace --no-deps
 	cargo test --workspace --lib --bins
 
-lab-tests: ## Tests on real LVM, in guests.
+lab-tests: ## Tests on real LVM, in guests, and of the chart on a real API server.
 	$(build)
+	@$(built)/cluster build
 	cargo test --workspace --test '*'
 
 sanity: ## The conformance suite against the driver, in a guest.
@@ -40,7 +41,7 @@ lab: override export CMD := $(value CMD)
 lab: ## Run CMD in a guest with a 4 GiB disk: make lab CMD='lsblk'
 	@cargo run --quiet --package lab -- run --disk 4G -- sh -c "$${CMD:?name a command: make lab CMD=lsblk}"
 
-image: ## Build the container image, target/image/quarry.tar (ARCH=arm64 for another architecture).
+image: setup ## Build the container image, target/image/quarry.tar (ARCH=arm64 for another architecture).
 	$(build)
 	@$(built)/deploy image
 
@@ -48,7 +49,7 @@ manifests: ## Render the chart into deploy/manifests.
 	$(build)
 	@$(built)/deploy manifests
 
-cluster-build: ## Build what a Kubernetes cluster is made of: long when cold.
+cluster-build: setup ## Build what a Kubernetes cluster is made of: long when cold.
 	$(build)
 	@$(built)/cluster build
 
