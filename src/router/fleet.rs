@@ -11,6 +11,9 @@ use super::refusals::Refusals;
 use crate::link::Session;
 use crate::types::{Bytes, NodeName, NodeState, VgName, VgUuid};
 
+/// How long a node is remembered that has no link.
+const MEMORY: Duration = Duration::from_secs(3600);
+
 /// The nodes that have, or have had, a link, and what the links tell: all that the controller knows.
 #[derive(Debug)]
 pub struct Fleet {
@@ -83,10 +86,14 @@ impl Fleet {
     /// A link has come.
     pub(super) fn linked(&self, session: &Session) {
         let now = Instant::now();
-        self.members()
+        let mut members = self.members();
+        // A node that has been gone for so long counts as one that never was, which comes to the same.
+        members.retain(|_, member| member.link.is_some() || now - member.since < MEMORY);
+        members
             .entry(session.node().clone())
             .and_modify(|member| member.link(session, now))
             .or_insert_with(|| Member::new(session, now));
+        drop(members);
         self.changed();
     }
 

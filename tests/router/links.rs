@@ -106,6 +106,31 @@ async fn a_connection_lost_in_the_middle_of_a_call_is_no_end_of_it() {
 }
 
 #[tokio::test]
+async fn nor_is_it_the_end_of_a_deletion_or_an_expansion() {
+    let id = format!("{}/pvc-1", vg_uuid(1));
+    for verb in ["delete", "expand"] {
+        let server = ApiServer::new();
+        let replica = Replica::start(&server, patient()).await;
+        let proxy = Proxy::start(replica.address).await;
+        let node = Node::start(&server, "n1", 1, &[proxy.address]);
+        linked(&replica, "n1").await;
+        node.stub.hold();
+        let call = async {
+            match verb {
+                "delete" => replica.delete(&id).await,
+                _ => replica.expand(&id, 16 << 20).await.map(drop),
+            }
+        };
+        let cut = async {
+            node.stub.called(&format!("{verb} {id}")).await;
+            proxy.cut();
+        };
+        let (answer, ()) = tokio::join!(call, cut);
+        refused(answer, Code::Unavailable, "link to node n1 was lost");
+    }
+}
+
+#[tokio::test]
 async fn only_a_good_token_opens_a_link_and_only_for_its_own_node() {
     let server = ApiServer::new();
     let replica = Replica::start(&server, patient()).await;

@@ -1,5 +1,6 @@
 //! The controller as a process, which talks to an API server over a real socket.
 
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -14,7 +15,10 @@ use super::rig::until;
 
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/quarry/leases";
 
-struct Process(Child);
+/// A free port of loopback.
+const ANY_PORT: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0));
+
+pub(super) struct Process(pub(super) Child);
 
 impl Drop for Process {
     fn drop(&mut self) {
@@ -23,11 +27,13 @@ impl Drop for Process {
     }
 }
 
-fn command(dir: &std::path::Path) -> Command {
+/// A controller that serves on `csi.sock` in that folder, and finds the API server by `kubeconfig` there.
+pub(super) fn command(dir: &std::path::Path, link: SocketAddr) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_quarry"));
     command
         .arg("controller")
-        .args(["--link-address=127.0.0.1:0", "--health-address=127.0.0.1:0", "--grace-period=20s"])
+        .arg(format!("--link-address={link}"))
+        .args(["--health-address=127.0.0.1:0", "--grace-period=20s"])
         .env_clear()
         .env("CSI_ENDPOINT", dir.join("csi.sock"))
         .env("POD_NAMESPACE", "quarry")
@@ -38,7 +44,7 @@ fn command(dir: &std::path::Path) -> Command {
     command
 }
 
-fn kubeconfig(dir: &std::path::Path, server: &str) {
+pub(super) fn kubeconfig(dir: &std::path::Path, server: &str) {
     let text = format!(
         "{{apiVersion: v1, kind: Config, current-context: c, contexts: [{{name: c, context: {{cluster: c, user: u}}}}], \
          clusters: [{{name: c, cluster: {{server: '{server}'}}}}], users: [{{name: u, user: {{}}}}]}}"
@@ -50,7 +56,7 @@ fn kubeconfig(dir: &std::path::Path, server: &str) {
 async fn the_controller_serves_until_it_is_asked_to_end_and_leaves_nothing_behind() {
     let (server, dir) = (ApiServer::new(), tempfile::tempdir().unwrap());
     kubeconfig(dir.path(), &format!("http://{}", server.listen().await));
-    let mut process = Process(command(dir.path()).spawn().unwrap());
+    let mut process = Process(command(dir.path(), ANY_PORT).spawn().unwrap());
     let socket = Endpoint::try_from(format!("unix://{}", dir.path().join("csi.sock").display())).unwrap();
     let ready = async || {
         let channel = socket.connect().await.ok()?;
@@ -83,7 +89,7 @@ async fn the_controller_serves_until_it_is_asked_to_end_and_leaves_nothing_behin
 #[test]
 fn without_a_cluster_it_says_what_it_looked_for() {
     let dir = tempfile::tempdir().unwrap();
-    let output = command(dir.path()).env_remove("KUBECONFIG").output().unwrap();
+    let output = command(dir.path(), ANY_PORT).env_remove("KUBECONFIG").output().unwrap();
     let message = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{message}");
     assert!(message.contains("nothing says where the API server is"), "{message}");
@@ -93,7 +99,7 @@ fn without_a_cluster_it_says_what_it_looked_for() {
 fn what_it_cannot_do_without_is_asked_for() {
     let dir = tempfile::tempdir().unwrap();
     for (variable, words) in [("POD_NAMESPACE", "give --namespace"), ("POD_NAME", "give --pod-name")] {
-        let output = command(dir.path()).env_remove(variable).output().unwrap();
+        let output = command(dir.path(), ANY_PORT).env_remove(variable).output().unwrap();
         let message = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(64), "{message}");
         assert!(message.contains(words), "{message}");

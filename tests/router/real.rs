@@ -1,8 +1,9 @@
 //! The controller with `quarry node` as a process on real LVM; only the API server is one in memory.
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use quarry::cluster::vg_label;
@@ -13,17 +14,18 @@ use serde_json::json;
 use tonic::Code;
 
 use super::api_server::{ApiServer, token};
+use super::process::{self, Process};
 use super::rig::{self, Mounts, Replica, at_node, hasty, patient, until};
-use crate::driver::{self, Driver, MIB, Mode, VG, command, make_group, report, sh};
+use crate::driver::{self, Client, Driver, MIB, Mode, VG, command, make_group, report, sh};
 
 const UID: &str = "3f6f0e3c-5d0a-4a55-9c8c-1d6f3b3c2f10";
 const OTHER: &str = "7d1a4c52-0b1e-4d0c-8a37-55f0c1a2b3d4";
 const CLAIMS: &str = "/api/v1/namespaces/prod/persistentvolumeclaims";
 
-async fn node(replica: &Replica, mounts: &Path) -> Driver {
+async fn node(controller: SocketAddr, mounts: &Path) -> Driver {
     let mut node = Command::new(env!("CARGO_BIN_EXE_quarry"));
     node.args(["node", "--volume-group", "vg*", "--node-name", "n1", "--health-address", "off"]);
-    node.arg(format!("--controller={}", replica.address));
+    node.arg(format!("--controller={controller}"));
     node.arg(format!("--ca-directory={}", mounts.display()));
     node.arg(format!("--token-file={}", mounts.join("token").display()));
     Driver::launch(node).await
@@ -82,7 +84,7 @@ fn groups_come_and_are_renamed_under_a_node_that_stays_the_same_to_the_kubelet()
             let server = ApiServer::new();
             let replica = Replica::start(&server, patient()).await;
             let mounts = mounts(&server);
-            let process = node(&replica, mounts.path()).await;
+            let process = node(replica.address, mounts.path()).await;
             let known = HashMap::from([(NODE_KEY.to_owned(), "n1".to_owned())]);
 
             // No group at all: it registers, and has no room.
@@ -113,7 +115,7 @@ fn groups_come_and_are_renamed_under_a_node_that_stays_the_same_to_the_kubelet()
 
             // A new process under a volume that is mounted.
             assert!(process.stop().success());
-            let process = node(&replica, mounts.path()).await;
+            let process = node(replica.address, mounts.path()).await;
             assert_eq!(registered(&process).await, known);
             offered(&replica, "vg1", |room| room > 0).await;
             let again = replica.create(create(UID, "db", 100, Some("vg1"), Some("n1"))).await.unwrap();
@@ -136,7 +138,7 @@ fn a_group_that_is_filled_behind_the_drivers_back_is_full_at_the_moment_of_the_r
             let server = ApiServer::new();
             let replica = Replica::start(&server, hasty()).await;
             let mounts = mounts(&server);
-            let _node = node(&replica, mounts.path()).await;
+            let _node = node(replica.address, mounts.path()).await;
             offered(&replica, VG, |room| room > 500 * MIB).await;
             command("lvcreate", &["-y", "-n", "theirs", "-l", "90%FREE", VG]);
             for node in [Some("n1"), None] {
@@ -179,7 +181,7 @@ fn a_group_that_is_not_to_be_used_is_offered_to_nobody_at_the_moment_of_the_refu
             let server = ApiServer::new();
             let replica = Replica::start(&server, hasty()).await;
             let mounts = mounts(&server);
-            let _node = node(&replica, mounts.path()).await;
+            let _node = node(replica.address, mounts.path()).await;
             let disk = lab::disks().remove(1).display().to_string();
             for (befalls, reason, ends) in [
                 (format!("vgexport -q {VG}"), "it is exported", format!("vgimport -q {VG}")),
@@ -220,7 +222,7 @@ fn volumes_are_found_by_name_and_orphans_by_their_claims() {
             };
             let first = start("first").await;
             let mounts = mounts(&server);
-            let process = node(&first, mounts.path()).await;
+            let process = node(first.address, mounts.path()).await;
             offered(&first, VG, |room| room > 0).await;
             server.until("the cluster is known", |server| server.asked_for("GET", "kube-system") > 0).await;
             let used = first.create(create(OTHER, "web", 50, None, None)).await.unwrap();
@@ -233,7 +235,7 @@ fn volumes_are_found_by_name_and_orphans_by_their_claims() {
 
             // A controller that knows nothing of it finds the volume by asking.
             let second = start("second").await;
-            let _process = node(&second, mounts.path()).await;
+            let _process = node(second.address, mounts.path()).await;
             offered(&second, VG, |room| room > 0).await;
             assert_eq!(second.create(create(UID, "db", 50, None, None)).await.unwrap(), volume);
             assert_eq!(report("lvs", "lv_name", VG).len(), 2);
@@ -250,6 +252,40 @@ fn volumes_are_found_by_name_and_orphans_by_their_claims() {
             assert_eq!(left, [used.volume_id.split_once('/').unwrap().1]);
             assert!(server.events("n1").iter().all(|(_, note)| !note.contains(OTHER)));
             second.delete(&used.volume_id).await.unwrap();
+        });
+    });
+}
+
+#[test]
+fn both_roles_as_processes_make_grow_and_remove_a_volume() {
+    lab::Machine::new().disk("1G").boot(|| {
+        make_group(VG, &lab::disks());
+        let staging = driver::folder("staging");
+        command("mount", &["--make-rshared", "/"]);
+        driver::run(async {
+            let (server, dir) = (ApiServer::new(), tempfile::tempdir().unwrap());
+            process::kubeconfig(dir.path(), &format!("http://{}", server.listen().await));
+            let link: SocketAddr = "127.0.0.1:9443".parse().unwrap();
+            let mut controller = process::command(dir.path(), link);
+            let _controller = Process(controller.stderr(Stdio::inherit()).spawn().unwrap());
+            let mounts = mounts(&server);
+            let node = node(link, mounts.path()).await;
+            let socket = dir.path().join("csi.sock");
+            let connect = async || Client::connect(&socket).await;
+            let mut sidecar = until("the controller serves", connect, Option::is_some).await.unwrap();
+            let request = create(UID, "db", 100, Some(VG), Some("n1"));
+            let made = async || sidecar.clone().create_with(request.clone()).await.ok();
+            let volume = until("the volume", made, Option::is_some).await.unwrap();
+            let place = volume.accessible_topology[0].segments.keys().next().unwrap();
+            assert_eq!(server.labels("n1"), std::slice::from_ref(place));
+            let mut kubelet = node.client().await;
+            kubelet.stage(&volume.volume_id, &staging, Mode::Ext4).await.unwrap();
+            let size = sidecar.expand(&volume.volume_id, 200 * MIB, Mode::Ext4).await.unwrap();
+            assert_eq!(size, 200 * MIB);
+            kubelet.unstage(&volume.volume_id, &staging).await.unwrap();
+            sidecar.delete(&volume.volume_id).await.unwrap();
+            assert!(report("lvs", "lv_name", VG).is_empty());
+            assert!(node.stop().success());
         });
     });
 }

@@ -24,7 +24,7 @@ struct Shared {
     inner: Mutex<Inner>,
     states: watch::Sender<proto::NodeState>,
     calls: watch::Sender<Vec<String>>,
-    /// Creates whose name begins with `slow` wait for it.
+    /// Creates whose name begins with `slow` wait for it, and all other calls while they are held up.
     release: Semaphore,
 }
 
@@ -39,6 +39,8 @@ struct Inner {
     unused: Vec<Unused>,
     /// Whether a change of room is told at once.
     mute: bool,
+    /// Whether deletions and expansions wait to be released.
+    held: bool,
     /// Whether it is of a release without the Stock service.
     old: bool,
     /// What creates are refused with.
@@ -71,6 +73,7 @@ impl Stub {
             volumes: BTreeMap::new(),
             unused: Vec::new(),
             mute: false,
+            held: false,
             old: false,
             refusal: None,
         };
@@ -156,7 +159,19 @@ impl Stub {
         super::soon(call, calls.wait_for(|calls| calls.iter().any(|made| made == call))).await.unwrap();
     }
 
-    /// Lets a slow create go on.
+    /// Holds up deletions and expansions.
+    pub(crate) fn hold(&self) {
+        self.inner().held = true;
+    }
+
+    async fn released(&self, slow: bool) {
+        let held = self.inner().held;
+        if slow || held {
+            self.0.release.acquire().await.unwrap().forget();
+        }
+    }
+
+    /// Lets a call go on that waits.
     pub(crate) fn release(&self) {
         self.0.release.add_permits(1);
     }
@@ -217,9 +232,7 @@ impl csi::controller_server::Controller for Stub {
             Some(status) => return Err(status),
             None => {}
         }
-        if request.name.starts_with("slow") {
-            self.0.release.acquire().await.unwrap().forget();
-        }
+        self.released(request.name.starts_with("slow")).await;
         let volume_id = self.make(&request)?;
         let capacity_bytes = request.capacity_range.map_or(0, |range| range.required_bytes);
         let volume = csi::Volume { volume_id, capacity_bytes, ..Default::default() };
@@ -232,6 +245,7 @@ impl csi::controller_server::Controller for Stub {
     ) -> Result<Response<csi::DeleteVolumeResponse>, Status> {
         let id = request.into_inner().volume_id;
         self.note("delete", &id);
+        self.released(false).await;
         self.inner().volumes.retain(|_, made| *made != id);
         Ok(Response::new(csi::DeleteVolumeResponse {}))
     }
@@ -251,6 +265,7 @@ impl csi::controller_server::Controller for Stub {
     ) -> Result<Response<csi::ControllerExpandVolumeResponse>, Status> {
         let request = request.into_inner();
         self.note("expand", &request.volume_id);
+        self.released(false).await;
         let capacity_bytes = request.capacity_range.unwrap().required_bytes;
         if capacity_bytes > 1024 * MIB {
             return Err(Status::out_of_range("no room to grow"));
