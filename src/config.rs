@@ -61,7 +61,7 @@ pub struct Config {
 pub(crate) mod default {
     pub(crate) const ENDPOINT: &str = "unix:///run/quarry/csi.sock";
     pub(crate) const HEALTH_ADDRESS: &str = "off";
-    pub(crate) const NODE_HEALTH_ADDRESS: &str = "0.0.0.0:9809";
+    pub(crate) const NODE_HEALTH_ADDRESS: &str = "[::]:9809";
     pub(crate) const RUN_DIRECTORY: &str = "/run/quarry";
     pub(crate) const BACKUP_DIRECTORY: &str = "/var/lib/quarry/backup";
     pub(crate) const LVM_LOCKING_DIRECTORY: &str = "/run/lock/lvm";

@@ -8,6 +8,7 @@
 //! Nothing here knows what a call does.
 
 mod accept;
+mod address;
 mod calls;
 mod deadline;
 mod detach;
@@ -19,6 +20,7 @@ mod trace;
 #[cfg(test)]
 mod tests;
 
+pub use address::reachable;
 pub use calls::{Calls, Wrapped};
 pub use detach::{Detach, Detached};
 pub use endpoint::Endpoint;

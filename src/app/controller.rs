@@ -1,4 +1,3 @@
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +16,7 @@ use crate::link::{Accept, Certificates, Tuning, accept};
 use crate::proto::csi::v1::controller_server::ControllerServer;
 use crate::proto::csi::v1::identity_server::IdentityServer;
 use crate::router::{self, Fleet, Keeper, Lost, Orphans, Pace, Parts, Router, TokenReviewer, Waiting};
-use crate::server::{self, Calls, Drained, Health, Socket};
+use crate::server::{self, Calls, Drained, Health, Socket, reachable};
 
 /// How long leases and links may take to end once every call has ended.
 const FAREWELL: Duration = Duration::from_secs(10);
@@ -43,17 +42,8 @@ impl Doors {
         let address = reachable(config.link_address);
         let links = TcpListener::bind(address).await;
         let links = links.map_err(|source| AppError::Listen { address, source })?;
-        let health = Health::bind(reachable(config.health_address)).await?;
+        let health = Health::bind(config.health_address).await?;
         Ok(Self { socket, links, health })
-    }
-}
-
-/// Every address, where that of IPv6 is meant and the machine has no IPv6.
-fn reachable(address: SocketAddr) -> SocketAddr {
-    let every = address.is_ipv6() && address.ip().is_unspecified();
-    match every && UdpSocket::bind((address.ip(), 0)).is_err() {
-        true => (Ipv4Addr::UNSPECIFIED, address.port()).into(),
-        false => address,
     }
 }
 

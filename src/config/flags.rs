@@ -33,7 +33,7 @@ pub struct Flags {
     #[arg(long, value_name = "unix:///PATH", env = "CSI_ENDPOINT", help = with_default("The unix socket to serve on.", default::ENDPOINT))]
     endpoint: Option<String>,
 
-    /// Where GET /healthz is answered, or off. [default: off; for a node 0.0.0.0:9809]
+    /// Where GET /healthz is answered, or off. [default: off; for a node [::]:9809]
     #[arg(long, value_name = "ADDRESS:PORT", env = "QUARRY_HEALTH_ADDRESS")]
     health_address: Option<String>,
 

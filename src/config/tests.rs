@@ -146,7 +146,7 @@ fn the_defaults_of_a_node_make_sense() {
     assert_eq!(config.ca_directory, Path::new("/etc/quarry/ca"));
     assert_eq!(config.token_file, Path::new("/var/run/secrets/quarry/token"));
     assert_eq!(config.kubelet_directory.to_path(), Path::new("/var/lib/kubelet"));
-    assert_eq!(config.driver.health_address, Some("0.0.0.0:9809".parse().unwrap()));
+    assert_eq!(config.driver.health_address, Some("[::]:9809".parse().unwrap()));
     let off = typed_for_a_node(&format!("{line} --health-address off"));
     assert_eq!(NodeConfig::resolve(off, "host").unwrap().driver.health_address, None);
 }

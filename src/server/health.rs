@@ -15,10 +15,14 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::address::reachable;
 use crate::types::chain;
 
-/// Where probes look.
-const PATH: &str = "/healthz";
+/// Where it is asked whether the driver is ready.
+const READY: &str = "/healthz";
+
+/// Where it is asked whether the process answers at all.
+const ALIVE: &str = "/livez";
 
 /// How long one connection may take: one question, one answer.
 const LONGEST: Duration = Duration::from_secs(5);
@@ -29,8 +33,8 @@ const MOST: usize = 16;
 /// How long accepting rests after it failed.
 const REST: Duration = Duration::from_millis(100);
 
-/// Tells those who ask over HTTP whether the driver is ready: `GET /healthz` answers 200 or 503. For
-/// probes of the kubelet; there is nothing else to learn here.
+/// Tells those who ask over HTTP whether the driver is ready: `GET /healthz` answers 200 or 503, and `GET
+/// /livez` always 200. For probes of the kubelet; there is nothing else to learn here.
 #[derive(Debug)]
 pub struct Health {
     listener: TcpListener,
@@ -46,11 +50,12 @@ pub struct HealthError {
 }
 
 impl Health {
-    /// Listens at `address`.
+    /// Listens at `address`; where that is every address of IPv6 and the machine has none, at all of IPv4.
     ///
     /// # Errors
     /// Somebody else does, or the machine has no such address.
     pub async fn bind(address: SocketAddr) -> Result<Self, HealthError> {
+        let address = reachable(address);
         let listener = TcpListener::bind(address).await;
         listener.map(|listener| Self { listener }).map_err(|source| HealthError { address, source })
     }
@@ -109,10 +114,11 @@ async fn answer(stream: TcpStream, ready: &(impl Fn() -> bool + Sync)) {
 
 fn respond(method: &Method, path: &str, ready: bool) -> Response<String> {
     let (status, text) = match (path, method) {
-        (PATH, &Method::GET | &Method::HEAD) if ready => (StatusCode::OK, "ok\n"),
-        (PATH, &Method::GET | &Method::HEAD) => (StatusCode::SERVICE_UNAVAILABLE, "not ready\n"),
-        (PATH, _) => (StatusCode::METHOD_NOT_ALLOWED, "only GET\n"),
-        _ => (StatusCode::NOT_FOUND, "only /healthz\n"),
+        (ALIVE, &Method::GET | &Method::HEAD) => (StatusCode::OK, "ok\n"),
+        (READY, &Method::GET | &Method::HEAD) if ready => (StatusCode::OK, "ok\n"),
+        (READY, &Method::GET | &Method::HEAD) => (StatusCode::SERVICE_UNAVAILABLE, "not ready\n"),
+        (READY | ALIVE, _) => (StatusCode::METHOD_NOT_ALLOWED, "only GET\n"),
+        _ => (StatusCode::NOT_FOUND, "only /healthz and /livez\n"),
     };
     let mut response = Response::new(text.to_owned());
     *response.status_mut() = status;
@@ -147,6 +153,7 @@ mod tests {
         // Not even those who say nothing keep a probe out.
         let _silent = TcpStream::connect(address).await.unwrap();
         assert!(ask(address, "GET /healthz").await.starts_with("HTTP/1.1 503"));
+        assert!(ask(address, "GET /livez").await.starts_with("HTTP/1.1 200"));
         ready.store(true, Ordering::Relaxed);
         let answer = ask(address, "GET /healthz").await;
         assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("\r\n\r\nok\n"), "{answer}");

@@ -85,7 +85,8 @@ pub(super) fn assert_probed(quarry: &Value) {
     let served = texts(&quarry["args"]).into_iter().find_map(|flag| flag.strip_prefix("--health-address="));
     let port = served.unwrap().rsplit_once(':').unwrap().1;
     assert_eq!(health["containerPort"].to_string(), port);
-    for probe in ["startupProbe", "readinessProbe", "livenessProbe"] {
-        assert_eq!(quarry[probe]["httpGet"], json!({"path": "/healthz", "port": "health"}), "{probe}");
+    let probes = [("startupProbe", "/livez"), ("readinessProbe", "/healthz"), ("livenessProbe", "/livez")];
+    for (probe, path) in probes {
+        assert_eq!(quarry[probe]["httpGet"], json!({"path": path, "port": "health"}), "{probe}");
     }
 }

@@ -38,9 +38,15 @@ seccompProfile:
 {{- end }}
 
 {{/* A probe's way to the health endpoint. */}}
-{{- define "quarry.healthCheck" -}}
+{{- define "quarry.readyCheck" -}}
 httpGet:
   path: /healthz
+  port: health
+{{- end }}
+
+{{- define "quarry.liveCheck" -}}
+httpGet:
+  path: /livez
   port: health
 {{- end }}
 
