@@ -10,8 +10,12 @@
 mod bench;
 mod child;
 mod cuts;
+mod drain;
 mod kills;
 mod lvm;
+mod mkfs;
+mod overlap;
+mod slow;
 mod strace;
 mod trap;
 mod unfinished;

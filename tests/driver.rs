@@ -7,7 +7,7 @@ mod volume;
 
 pub(crate) use client::{Client, Mode, refused};
 pub(crate) use log::Log;
-pub(crate) use lvm::{command, make_group, report, sh};
+pub(crate) use lvm::{command, lock_group, make_group, report, sh, waits_for_lock};
 pub(crate) use volume::{SIZE, Volume, lv_of};
 
 use std::path::{Path, PathBuf};
@@ -51,6 +51,13 @@ impl Driver {
     /// Starts whatever `command` makes a driver, and waits until it answers.
     pub(crate) async fn launch(command: Command) -> Self {
         Self::launch_at(command, SOCKET).await
+    }
+
+    /// Starts a second `quarry standalone` on [`VG`], which serves on another socket.
+    pub(crate) async fn start_beside(socket: &str) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_quarry"));
+        command.args(["standalone", "--volume-group", VG]);
+        Self::launch_at(command, socket).await
     }
 
     async fn launch_at(mut command: Command, socket: &str) -> Self {

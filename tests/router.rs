@@ -3,6 +3,7 @@
 mod api_server;
 mod authority;
 mod create;
+
 mod election;
 mod events;
 mod labels;
@@ -13,4 +14,5 @@ mod places;
 mod process;
 mod review;
 mod rig;
+mod rotation;
 mod volumes;

@@ -140,11 +140,12 @@ impl Dm {
     }
 
     /// The kernel's names of the devices that lie on the device with that number: other device-mapper
-    /// devices, RAID. Loop devices are not among them (they only open what they lie on).
+    /// devices, RAID. Loop devices are not among them (they only open what they lie on). `None` if there is
+    /// no such device.
     ///
     /// # Errors
-    /// There is no such device.
-    pub async fn holders(&self, number: DeviceNumber) -> Result<Vec<String>, DeviceError> {
+    /// What the kernel tells cannot be read.
+    pub async fn holders(&self, number: DeviceNumber) -> Result<Option<Vec<String>>, DeviceError> {
         self.on_a_thread(move |places| places.sysfs.holders(number)).await
     }
 

@@ -58,12 +58,18 @@ impl Sysfs {
         Ok(Bytes::new(sectors.saturating_mul(SECTOR)))
     }
 
-    /// The kernel's names of the devices that lie on a device.
-    pub(super) fn holders(&self, number: DeviceNumber) -> Result<Vec<String>, DeviceError> {
+    /// The kernel's names of the devices that lie on a device; `None` if there is no such device.
+    pub(super) fn holders(&self, number: DeviceNumber) -> Result<Option<Vec<String>>, DeviceError> {
         let path = self.device(number).join("holders");
         let refused = |source| DeviceError::io(&path, "cannot be listed", source);
-        let entries = fs::read_dir(&path).map_err(refused)?;
-        entries.map(|entry| Ok(entry.map_err(refused)?.file_name().to_string_lossy().into_owned())).collect()
+        let entries = match fs::read_dir(&path) {
+            Err(error) if is_no_device(&error) => return Ok(None),
+            entries => entries.map_err(refused)?,
+        };
+        let name = |entry: std::io::Result<fs::DirEntry>| {
+            Ok(entry.map_err(refused)?.file_name().to_string_lossy().into_owned())
+        };
+        entries.map(name).collect::<Result<_, _>>().map(Some)
     }
 
     /// The number of the device-mapper device with that identity.
@@ -90,14 +96,14 @@ impl Sysfs {
 fn text(path: &Path) -> Result<Option<String>, DeviceError> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text.trim_end().to_owned())),
-        // ENODEV: the file was opened, and its device went away before it was read.
-        Err(error) if error.kind() == ErrorKind::NotFound || is_no_device(&error) => Ok(None),
+        Err(error) if is_no_device(&error) => Ok(None),
         Err(error) => Err(DeviceError::io(path, "cannot be read", error)),
     }
 }
 
+/// Whether a device is not there. With ENODEV it went away after its file was opened.
 fn is_no_device(error: &std::io::Error) -> bool {
-    error.raw_os_error() == Some(nix::libc::ENODEV)
+    error.kind() == ErrorKind::NotFound || error.raw_os_error() == Some(nix::libc::ENODEV)
 }
 
 fn value<T: FromStr>(path: &Path) -> Result<Option<T>, DeviceError> {

@@ -79,7 +79,7 @@ impl LocalBackend {
         let home = Arc::new(claim(&options.run_dir).await?);
         let processes = Processes::new(host.clone(), tracker.clone(), options.query_limit);
         let everything = SystemDir::new(Arc::clone(&home), config::render(&shared, Sight::Everything));
-        let backups = Backups::new(options.backup_dir.clone(), home.name());
+        let backups = Backups::new(options.backup_dir.clone());
         Ok(Self {
             host,
             tracker,

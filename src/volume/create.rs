@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
-use super::volumes::{Found, Volumes, volume_in};
+use super::found::{Found, volume_in};
+use super::volumes::Volumes;
 use super::{CreateRequest, VolumeError, VolumeInfo};
 use crate::fs;
 use crate::lvm::{Group, GroupError, Intent, Turn, View};
@@ -17,6 +18,20 @@ impl Volumes {
     pub async fn create(self: &Arc<Self>, request: &CreateRequest) -> Result<VolumeInfo, VolumeError> {
         let name = LvName::for_volume(&request.name);
         let _busy = self.busy.take(&name, "create")?;
+        match self.create_here(name, request).await {
+            // It went away just now, and is no longer among those that are there.
+            Err(VolumeError::Unusable(GroupError::Unseen(_))) => {
+                Err(VolumeError::NoPlace(self.no_group(request)))
+            }
+            other => other,
+        }
+    }
+
+    async fn create_here(
+        self: &Arc<Self>,
+        name: LvName,
+        request: &CreateRequest,
+    ) -> Result<VolumeInfo, VolumeError> {
         let candidates = self.candidates(request)?;
         if let Some(group) = holder(&candidates, &name).await? {
             let turn = group.turn(Intent::Device).await?;

@@ -2,7 +2,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::VolumeError;
-use super::volumes::{Found, Volumes, tags_of};
+use super::found::{Found, tags_of};
+use super::volumes::Volumes;
 use crate::lvm::{Intent, LvRow, Turn};
 use crate::types::{VolumeId, VolumeState};
 

@@ -1,8 +1,9 @@
 use super::VolumeError;
-use super::volumes::{Found, Volumes};
+use super::found::Found;
+use super::volumes::Volumes;
 use crate::device::{Access, Pinned};
 use crate::lvm::Intent;
-use crate::types::{BlockDevice, DeviceNumber, DmName, DmUuid, VolumeId};
+use crate::types::{BlockDevice, DeviceNumber, DmName, DmUuid, LvName, Owner, VolumeId};
 
 impl Volumes {
     /// The volume's device, active and whole: it is activated or loaded anew where it is not.
@@ -72,12 +73,23 @@ impl Volumes {
             .map_err(|error| VolumeError::host(format!("the device of {} cannot be opened", found.id), error))
     }
 
-    /// Whether the device with that number is the volume. It asks the kernel alone, so that it works
-    /// while LVM does not answer and after the LV is gone.
+    /// Whether the device with that number is the volume. It asks the kernel and memory alone, so that it
+    /// works while LVM does not answer and after the LV is gone.
     pub(super) async fn is_volume(&self, number: DeviceNumber, id: &VolumeId) -> Result<bool, VolumeError> {
         let failed = |error| VolumeError::host(format!("device {number} cannot be looked at"), error);
         let uuid = self.dm.uuid(number).await.map_err(failed)?;
+        let Some(uuid) = uuid.filter(|uuid| uuid.is_of_group(&id.vg)) else { return Ok(false) };
         let name = self.dm.name(number).await.map_err(failed)?;
-        Ok(uuid.is_some_and(|uuid| uuid.is_of_group(&id.vg)) && name.is_some_and(|name| name.names(&id.lv)))
+        Ok(name.is_some_and(|name| name.names(&id.lv)) || self.was_renamed(id, &uuid))
+    }
+
+    /// Whether the LV of that identity is the volume by its tags, as they were last read. Somebody may have
+    /// given it another name while it was in use, and must still be able to take it out of use.
+    fn was_renamed(&self, id: &VolumeId, uuid: &DmUuid) -> bool {
+        let group = self.groups.all().into_iter().find(|group| *group.uuid() == id.vg);
+        let Some(view) = group.and_then(|group| group.earlier_view()) else { return false };
+        let lv = view.lvs().find(|lv| DmUuid::of(&id.vg, &lv.uuid) == *uuid);
+        let owner = lv.map(|lv| Owner::parse(lv.tags.iter().map(String::as_str)));
+        matches!(owner, Some(Ok(Owner::Volume(tags))) if LvName::for_volume(&tags.name) == id.lv)
     }
 }

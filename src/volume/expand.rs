@@ -1,7 +1,8 @@
 use std::sync::Arc;
 
+use super::found::{Found, volume_in};
 use super::stage::look;
-use super::volumes::{Found, Volumes, volume_in};
+use super::volumes::Volumes;
 use super::{Expanded, VolumeError};
 use crate::lvm::{Intent, View};
 use crate::types::{Bytes, CapacityRange, Extents, TargetPath, VolumeId, VolumeMode};

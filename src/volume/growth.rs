@@ -3,8 +3,9 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::expand::lack;
+use super::found::Found;
 use super::lock::VolumeLock;
-use super::volumes::{Found, Volumes};
+use super::volumes::Volumes;
 use super::{Expanded, VolumeError};
 use crate::device::{Access, Zeroed, zero};
 use crate::lvm::{Group, Intent, LvRow, Turn, View};

@@ -1,8 +1,9 @@
 use std::path::PathBuf;
 
 use super::VolumeError;
-use super::publish::places;
-use super::volumes::{Found, Volumes};
+use super::found::Found;
+use super::publish::place_beside;
+use super::volumes::Volumes;
 use crate::fs::{self, Health};
 use crate::types::{BlockDevice, FsType, TargetPath, VolumeCapability};
 
@@ -34,12 +35,11 @@ impl Volumes {
         tracing::warn!(reason, "a mounted file system is dead");
         let dead =
             |reason: String, used: Option<PathBuf>| VolumeError::Dead { id: found.id.clone(), reason, used };
-        let own =
-            |path: &PathBuf| *path == staging || place.target.is_some_and(|target| *path == target.to_path());
-        if let Some(used) = places(device).await?.into_iter().find(|path| !own(path)) {
+        let own: Vec<&TargetPath> = place.target.into_iter().chain([place.staging]).collect();
+        if let Some(used) = place_beside(device, &own).await? {
             return Err(dead(reason, Some(used)));
         }
-        for path in place.target.into_iter().chain([place.staging]) {
+        for path in own {
             if let Err(error) = self.unmount(&found.id, path).await {
                 tracing::warn!(%error, "a dead file system stays mounted");
                 return Err(dead(reason, Some(path.to_path())));

@@ -1,30 +1,17 @@
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::VolumeError;
+use super::found::{Found, volume_in};
 use super::lock::VolumeLock;
-use super::volumes::{Found, Volumes, volume_in};
+use super::preparations::Preparation;
+use super::volumes::Volumes;
 use crate::device::{Access, Pinned, Zeroed, zero};
 use crate::fs::{self, Check, Content};
-use crate::lvm::{Group, Intent, View};
-use crate::types::{FsType, FsUuid, LvName, LvUuid, VolumeId, VolumeMode, VolumeState, chain, state_change};
-
-/// The preparations that run now, so that whoever wants a volume joins the one that is under way.
-#[derive(Debug, Default)]
-pub(super) struct Preparations(Mutex<BTreeMap<LvUuid, Preparation>>);
-
-/// A preparation that runs, or has just ended.
-#[derive(Debug, Clone)]
-pub(super) struct Preparation {
-    outcome: watch::Receiver<Option<Outcome>>,
-    stop: CancellationToken,
-}
-
-type Outcome = Result<(), Arc<VolumeError>>;
+use crate::lvm::Intent;
+use crate::types::{FsType, FsUuid, VolumeId, VolumeMode, VolumeState, chain, state_change};
 
 /// After this long a blank volume that holds recognised content is left to a person.
 const CONTENT_AGE: Duration = Duration::from_secs(60 * 60);
@@ -33,57 +20,20 @@ const CONTENT_AGE: Duration = Duration::from_secs(60 * 60);
 /// with an old backup of the metadata, and what it holds may be somebody's.
 const BLANK_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
-impl Preparations {
-    fn running(&self) -> MutexGuard<'_, BTreeMap<LvUuid, Preparation>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Ends the volume's preparation at its next step, and waits for that end.
-    pub(super) async fn end(&self, lv: &LvUuid) {
-        let running = self.running().get(lv).cloned();
-        if let Some(preparation) = running {
-            preparation.stop.cancel();
-            // How it ended does not matter: the caller looks at the volume next.
-            drop(preparation.wait().await);
-        }
-    }
-}
-
-impl Preparation {
-    /// Waits until the volume is prepared.
-    ///
-    /// # Errors
-    /// Why it could not be.
-    pub(super) async fn wait(mut self) -> Result<(), VolumeError> {
-        let done = self.outcome.wait_for(Option::is_some).await;
-        match done.ok().and_then(|outcome| outcome.clone()) {
-            Some(Ok(())) => Ok(()),
-            Some(Err(error)) => Err(VolumeError::Preparation(error)),
-            None => Err(VolumeError::ShuttingDown),
-        }
-    }
-}
-
 impl Volumes {
     /// Begins to prepare a blank volume, or joins the preparation that is under way.
     pub(super) fn prepare(self: &Arc<Self>, found: &Found) -> Preparation {
-        let lv = found.lv.uuid.clone();
-        let mut running = self.preparations.running();
-        if let Some(preparation) = running.get(&lv) {
-            return preparation.clone();
+        let (preparation, duty) = self.preparations.join(&found.lv.uuid, &self.stop);
+        if let Some(duty) = duty {
+            let (volumes, found) = (Arc::clone(self), found.clone());
+            self.tracker.spawn(async move {
+                let outcome = volumes.prepare_under_lock(&found, duty.stop()).await;
+                if let Err(error) = &outcome {
+                    report(&found.id, error);
+                }
+                volumes.preparations.done(duty, outcome);
+            });
         }
-        let (tell, outcome) = watch::channel(None);
-        let preparation = Preparation { outcome, stop: self.stop.child_token() };
-        running.insert(lv.clone(), preparation.clone());
-        let (volumes, found, stop) = (Arc::clone(self), found.clone(), preparation.stop.clone());
-        self.tracker.spawn(async move {
-            let outcome = volumes.prepare_under_lock(&found, &stop).await;
-            if let Err(error) = &outcome {
-                report(&found.id, error);
-            }
-            volumes.preparations.running().remove(&found.lv.uuid);
-            tell.send_replace(Some(outcome.map_err(Arc::new)));
-        });
         preparation
     }
 
@@ -194,34 +144,6 @@ impl Volumes {
         turn.retag(&found.id.lv, remove, add).await?;
         Ok(())
     }
-
-    /// Takes up what an ended driver left undone: resumes volumes that its lvm has left suspended,
-    /// prepares those that are blank, and removes hidden ones that serve nothing any more.
-    pub async fn take_up(self: &Arc<Self>) {
-        if let Err(error) = self.locks.sweep().await {
-            tracing::warn!(%error, "lock files of removed volumes may be left");
-        }
-        for group in self.groups.all() {
-            // One group's trouble holds up no other.
-            let volumes = Arc::clone(self);
-            self.tracker.spawn(async move { volumes.take_up_in(&group).await });
-        }
-    }
-
-    async fn take_up_in(self: &Arc<Self>, group: &Arc<Group>) {
-        // A turn begins with the volumes that a killed lvm has left suspended.
-        let view = match group.turn(Intent::Device).await.and_then(|turn| turn.view().cloned()) {
-            Ok(view) => view,
-            Err(error) => {
-                tracing::warn!(vg = %group.uuid(), error = chain(&error), "what was left undone stays so for now");
-                return;
-            }
-        };
-        blank(group, &view).iter().for_each(|found| drop(self.prepare(found)));
-        if let Err(error) = self.tidy_growth(group, &view).await {
-            tracing::warn!(vg = %group.uuid(), error = chain(&error), "cannot tidy up after an interrupted expansion");
-        }
-    }
 }
 
 /// Says that a preparation came to nothing: to a person only where something is wrong.
@@ -234,20 +156,6 @@ fn report(id: &VolumeId, error: &VolumeError) {
     }
 }
 
-/// The blank volumes of a group that are young enough to be prepared.
-fn blank(group: &Arc<Group>, view: &View) -> Vec<Found> {
-    let names = view.lvs().filter_map(|lv| lv.name.parse::<LvName>().ok());
-    let volumes = names.filter_map(|name| Some((volume_in(view, &name).ok()??, name)));
-    let found = volumes.map(|((lv, tags), name)| Found {
-        id: VolumeId { vg: group.uuid().clone(), lv: name },
-        group: Arc::clone(group),
-        vg_name: view.vg.name.clone(),
-        lv,
-        tags,
-    });
-    found.filter(|found| found.tags.state == VolumeState::Blank && !too_old(found)).collect()
-}
-
 fn failed(found: &Found, what: &str, error: impl std::error::Error + Send + Sync + 'static) -> VolumeError {
     VolumeError::host(format!("volume {} cannot be {what}", found.id), error)
 }
@@ -257,7 +165,7 @@ fn finished(content: &Content, fs: FsType, uuid: FsUuid) -> bool {
     *content == Content::FileSystem { fs_type: fs, uuid }
 }
 
-fn too_old(found: &Found) -> bool {
+pub(super) fn too_old(found: &Found) -> bool {
     found.lv.age().is_none_or(|age| age > BLANK_AGE)
 }
 

@@ -1,10 +1,11 @@
 use std::path::PathBuf;
 
 use super::VolumeError;
+use super::found::Found;
 use super::living::Place;
 use super::stage::{look, mount_table, right_mode, taken, unusable};
-use super::volumes::{Found, Volumes};
-use crate::mount::{self, MountError};
+use super::volumes::Volumes;
+use crate::mount::{self, MountError, Mounted};
 use crate::types::{
     AccessMode, BlockDevice, TargetPath, VolumeCapability, VolumeId, VolumeMode, VolumeState,
 };
@@ -96,13 +97,24 @@ async fn is_published(
     if there.shows != device.number || there.is_device != block {
         return Err(taken(&found.id, &request.target, &there));
     }
-    let (is, asked) = (there.mount.has_option("ro"), request.is_read_only());
-    if is == asked {
-        return Ok(true);
+    same_rights(found, &request.target, &there, request.is_read_only())?;
+    Ok(true)
+}
+
+/// Demands that the volume is at a path with the rights that are asked for.
+pub(super) fn same_rights(
+    found: &Found,
+    path: &TargetPath,
+    there: &Mounted,
+    read_only: bool,
+) -> Result<(), VolumeError> {
+    let is_read_only = there.mount.has_option("ro");
+    if is_read_only == read_only {
+        return Ok(());
     }
     let word = |read_only| if read_only { "read-only" } else { "writable" };
-    let difference = format!("it is {} there, and {} is asked for", word(is), word(asked));
-    Err(VolumeError::Incompatible { id: found.id.clone(), path: request.target.to_path(), difference })
+    let difference = format!("it is {} there, and {} is asked for", word(is_read_only), word(read_only));
+    Err(VolumeError::Incompatible { id: found.id.clone(), path: path.to_path(), difference })
 }
 
 /// Whether a volume for one pod only is published nowhere else.
@@ -110,12 +122,23 @@ async fn alone(found: &Found, device: &BlockDevice, request: &PublishRequest) ->
     if request.capability.access != AccessMode::SingleNodeSingleWriter {
         return Ok(());
     }
-    let staging = request.staging.to_path();
-    let mut places = places(device).await?.into_iter().filter(|place| *place != staging);
-    match places.next() {
+    match place_beside(device, &[&request.staging]).await? {
         None => Ok(()),
         Some(path) => Err(VolumeError::PublishedElsewhere { id: found.id.clone(), path }),
     }
+}
+
+/// A path at which the volume is used beside those that are the caller's own. The kernel tells paths
+/// without symbolic links, and so all of them are compared as it tells them.
+pub(super) async fn place_beside(
+    device: &BlockDevice,
+    own: &[&TargetPath],
+) -> Result<Option<PathBuf>, VolumeError> {
+    let mut ours = Vec::new();
+    for path in own {
+        ours.extend(look(path).await?.map(|there| there.mount.target));
+    }
+    Ok(places(device).await?.into_iter().find(|place| !ours.contains(place)))
 }
 
 /// Every path at which the volume is mounted or its device is bound.

@@ -1,8 +1,10 @@
 use std::sync::Arc;
 
 use super::VolumeError;
+use super::found::Found;
 use super::living::Place;
-use super::volumes::{Found, Volumes};
+use super::publish::same_rights;
+use super::volumes::Volumes;
 use crate::device::Access;
 use crate::fs;
 use crate::mount::{self, MountError, MountTable, Mounted};
@@ -59,8 +61,11 @@ impl Volumes {
         staging: &TargetPath,
         capability: &VolumeCapability,
     ) -> Result<(), VolumeError> {
+        let read_only = capability.access == AccessMode::SingleNodeReaderOnly;
         match look(staging).await? {
-            Some(there) if there.shows == device.number && !there.is_device => {}
+            Some(there) if there.shows == device.number && !there.is_device => {
+                same_rights(found, staging, &there, read_only)?;
+            }
             Some(there) => return Err(taken(&found.id, staging, &there)),
             None => self.mount_at(found, fs, device, staging, capability).await?,
         }

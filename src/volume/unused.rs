@@ -1,7 +1,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::volumes::{Found, Volumes, tags_of, volume_in};
+use super::found::{Found, tags_of, volume_in};
+use super::volumes::Volumes;
 use super::{VolumeError, VolumeInfo};
 use crate::lvm::{Group, LvRow, View};
 use crate::types::{ClusterId, CsiName, LvName, LvUuid, VolumeId, VolumeState, VolumeTags};

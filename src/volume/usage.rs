@@ -1,6 +1,7 @@
+use super::found::Found;
 use super::publish::places;
 use super::stage::look;
-use super::volumes::{Found, Volumes};
+use super::volumes::Volumes;
 use super::{Usage, VolumeError, VolumeUsage};
 use crate::fs;
 use crate::types::{Bytes, DeviceNumber, TargetPath, VolumeId};
@@ -41,10 +42,13 @@ impl Volumes {
         let holders = holders.map_err(|error| {
             VolumeError::host(format!("the holders of {} cannot be read", found.id), error)
         })?;
-        if !holders.is_empty() {
-            return used(format!("the devices {} lie on it", holders.join(", ")));
+        match holders {
+            Some(holders) if !holders.is_empty() => {
+                used(format!("the devices {} lie on it", holders.join(", ")))
+            }
+            // None: it went away a moment ago, as when another driver removes the volume.
+            Some(_) | None => Ok(()),
         }
-        Ok(())
     }
 
     /// The size of an active volume's device, as the kernel has it.

@@ -6,12 +6,11 @@ use tokio_util::task::TaskTracker;
 
 use super::busy::Busy;
 use super::lock::LockDir;
-use super::prepare::Preparations;
-use super::{VolumeError, VolumeInfo};
+use super::preparations::Preparations;
 use crate::device::Dm;
 use crate::exec::Runner;
-use crate::lvm::{Group, GroupError, Groups, LvRow, View};
-use crate::types::{LvName, NodeName, Owner, VgName, VolumeId, VolumeTags};
+use crate::lvm::Groups;
+use crate::types::NodeName;
 
 /// What the verbs work with.
 pub struct Volumes {
@@ -44,16 +43,6 @@ pub struct Parts {
     pub stop: CancellationToken,
 }
 
-/// A volume of ours, as its group showed it.
-#[derive(Clone)]
-pub(super) struct Found {
-    pub(super) id: VolumeId,
-    pub(super) group: Arc<Group>,
-    pub(super) vg_name: VgName,
-    pub(super) lv: LvRow,
-    pub(super) tags: VolumeTags,
-}
-
 impl Volumes {
     /// The verbs, on these parts.
     pub fn new(parts: Parts) -> Arc<Self> {
@@ -73,81 +62,5 @@ impl Volumes {
     /// This node.
     pub const fn node_name(&self) -> &NodeName {
         &self.node
-    }
-
-    /// The volume, as its tags tell.
-    ///
-    /// # Errors
-    /// It is not there, not ours, or its group cannot be read.
-    pub async fn get(&self, id: &VolumeId) -> Result<VolumeInfo, VolumeError> {
-        let found = self.find(id).await?;
-        Ok(VolumeInfo { id: found.id, size: found.lv.size, mode: found.tags.mode })
-    }
-
-    /// The volume, from its group's present view.
-    ///
-    /// # Errors
-    /// Its group is not there or cannot be read; it is seen whole and the volume is not in it; or the
-    /// LV is not ours.
-    pub(super) async fn find(&self, id: &VolumeId) -> Result<Found, VolumeError> {
-        let group = self.group(id).await?;
-        let view = group.view().await?;
-        let (lv, tags) = volume_in(&view, &id.lv)?.ok_or(()).or_else(|()| absent(&group, id))?;
-        whole(&group, id, &lv)?;
-        Ok(Found { id: id.clone(), group, vg_name: view.vg.name.clone(), lv, tags })
-    }
-
-    /// The group that the volume lies in.
-    pub(super) async fn group(&self, id: &VolumeId) -> Result<Arc<Group>, VolumeError> {
-        self.groups.find(&id.vg).await.map_err(|error| match error {
-            GroupError::Unseen(vg) => VolumeError::VgUnseen(vg),
-            other => VolumeError::Group(other),
-        })
-    }
-}
-
-/// An LV that a group does not list is gone only if the group is seen whole, and as it is now: where a
-/// disk is there twice, LVM may have read the older of the two.
-pub(super) fn absent<T>(group: &Group, id: &VolumeId) -> Result<T, VolumeError> {
-    group.healthy()?;
-    Err(VolumeError::NotFound(id.clone()))
-}
-
-/// Demands that all disks are there that the LV lies on.
-fn whole(group: &Group, id: &VolumeId, lv: &LvRow) -> Result<(), VolumeError> {
-    if !lv.partial {
-        return Ok(());
-    }
-    group.healthy().map_err(|why| VolumeError::Incomplete { id: id.clone(), why: Box::new(why) })?;
-    let what = format!("LVM says that a disk of volume {id} is missing, and that none of its group is");
-    Err(VolumeError::host(what, "look at pvs and lvs on the node"))
-}
-
-/// The volume of that name in the view; `None` where there is no such LV.
-///
-/// # Errors
-/// There is one, and it is somebody else's, or its tags cannot be understood.
-pub(super) fn volume_in(view: &View, name: &LvName) -> Result<Option<(LvRow, VolumeTags)>, VolumeError> {
-    let Some(lv) = view.lv(name) else { return Ok(None) };
-    if let Some(fault) = &lv.fault {
-        let reason = format!("LVM reports it in a way that makes no sense: {fault}");
-        return Err(VolumeError::Unreadable { vg: view.vg.name.clone(), lv: name.clone(), reason });
-    }
-    Ok(Some((lv.clone(), tags_of(lv, &view.vg.name, name)?)))
-}
-
-/// The tags of a volume.
-///
-/// # Errors
-/// It is somebody else's, or its tags cannot be understood.
-pub(super) fn tags_of(lv: &LvRow, vg: &VgName, name: &LvName) -> Result<VolumeTags, VolumeError> {
-    match Owner::parse(lv.tags.iter().map(String::as_str)) {
-        Ok(Owner::Volume(tags)) => Ok(tags),
-        Ok(Owner::Growth(_) | Owner::Foreign) => {
-            Err(VolumeError::NotOurs { vg: vg.clone(), lv: name.clone() })
-        }
-        Err(error) => {
-            Err(VolumeError::Unreadable { vg: vg.clone(), lv: name.clone(), reason: error.to_string() })
-        }
     }
 }

@@ -151,65 +151,10 @@ pub(super) fn holds_only(path: &Path, from: u64, to: u64, byte: u8) {
     }
 }
 
-/// Where each run of mke2fs is written down.
-const MKFS_LOG: &str = "/run/mkfs.log";
-
-/// Where the real mke2fs is once [`count_mkfs`] has put another in its place.
-const MKE2FS: &str = "/usr/sbin/mke2fs";
-
-/// From now on each run of mke2fs is counted.
-pub(super) fn count_mkfs() {
-    run_mkfs_by("exec \"$real\" \"$@\"");
-}
-
-/// From now on mke2fs is a script that counts its runs and does `then`; `$real` is the real one.
-pub(super) fn run_mkfs_by(then: &str) {
-    let real = format!("{MKE2FS}.real");
-    if !Path::new(&real).exists() {
-        fs::rename(MKE2FS, &real).unwrap();
-    }
-    let script = format!("#!/bin/sh\nreal={real}\necho \"$*\" >> {MKFS_LOG}\n{then}\n");
-    // A new file: one that runs cannot be written to.
-    let unfinished = format!("{MKE2FS}.new");
-    fs::write(&unfinished, script).unwrap();
-    command("chmod", &["+x", &unfinished]);
-    fs::rename(unfinished, MKE2FS).unwrap();
-}
-
-/// How often mke2fs has been started since it is counted.
-pub(super) fn mkfs_runs() -> usize {
-    fs::read_to_string(MKFS_LOG).unwrap_or_default().lines().count()
-}
-
 /// How much of a device its ext4 takes up, by its superblock.
 pub(super) fn file_system_size(device: &Path) -> u64 {
     let text = command("dumpe2fs", &["-h", device.to_str().unwrap()]);
     let field =
         |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim().parse::<u64>();
     field("Block count:").unwrap() * field("Block size:").unwrap()
-}
-
-/// The name of the device that [`slow_disk`] makes.
-const SLOW: &str = "slow";
-
-/// A disk over another one, on which writes can be made to take long.
-pub(super) fn slow_disk(disk: &Path) -> PathBuf {
-    command("modprobe", &["dm-delay"]);
-    command("dmsetup", &["create", SLOW, "--table", &delay(disk, 0)]);
-    Path::new("/dev/mapper").join(SLOW)
-}
-
-/// Sets how long each write takes on the slow disk, in milliseconds.
-pub(super) fn set_delay(disk: &Path, milliseconds: u32) {
-    command("dmsetup", &["reload", SLOW, "--table", &delay(disk, milliseconds)]);
-    command("dmsetup", &["resume", SLOW]);
-}
-
-/// A table that leaves out the disk's first MiB: LVM would find its label twice.
-fn delay(disk: &Path, milliseconds: u32) -> String {
-    const LEFT_OUT: u64 = 2048;
-    let disk = disk.to_str().unwrap();
-    let sectors: u64 = command("blockdev", &["--getsz", disk]).trim().parse().unwrap();
-    let (size, from) = (sectors - LEFT_OUT, format!("{disk} {LEFT_OUT}"));
-    format!("0 {size} delay {from} 0 {from} {milliseconds}")
 }

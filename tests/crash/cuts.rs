@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 
 use tonic::Status;
 
-use super::bench::{
-    self, count_mkfs, device, dirty_free_space, fill, free, holds_exactly, holds_only, lvs, mkfs_runs, repeat,
-};
+use super::bench::{self, device, dirty_free_space, fill, free, holds_exactly, holds_only, lvs, repeat};
+use super::mkfs::{count_mkfs, mkfs_runs};
 use super::trap::{self, End};
 use super::{child, id, name, staging};
 use crate::driver::{self, Client, MIB, Mode, VG, make_group, mounts_at};

@@ -2,9 +2,8 @@
 
 use tonic::Status;
 
-use super::bench::{
-    count_mkfs, device, dirty_free_space, fill, free, holds_exactly, holds_only, mkfs_runs, repeat,
-};
+use super::bench::{device, dirty_free_space, fill, free, holds_exactly, holds_only, repeat};
+use super::mkfs::{count_mkfs, mkfs_runs};
 use super::trap::{self, End};
 use super::{bench, child, holds_volumes, id, name, staging};
 use crate::driver::{self, Client, MIB, Mode, VG, make_group, mounts_at, until};

@@ -3,9 +3,9 @@
 use tonic::Status;
 
 use super::bench::{
-    count_mkfs, device, devices, dirty_free_space, file_system_size, fill, holds_only, is_come_again,
-    mkfs_runs, repeat,
+    device, devices, dirty_free_space, file_system_size, fill, holds_only, is_come_again, repeat,
 };
+use super::mkfs::{count_mkfs, mkfs_runs};
 use super::strace::{Act, Tracer, shell_of};
 use super::user::User;
 use super::{holds_volumes, id, name, staging};

@@ -1,108 +1,16 @@
 //! A volume is being prepared when the driver is killed, or when calls arrive that cannot wait.
 
-use std::fs;
-use std::path::Path;
-use std::time::Duration;
-
-use nix::sys::signal::Signal;
-use tokio::task::JoinHandle;
-use tonic::Status;
-
 use super::bench::{
-    DIRT, count_mkfs, device, dirty_free_space, file_system_size, free, holds_exactly, holds_only, lvs,
-    mkfs_runs, run_mkfs_by, set_delay, slow_disk,
+    DIRT, device, dirty_free_space, file_system_size, fill, free, holds_exactly, holds_only, lvs, repeat,
 };
-use super::strace::{Act, processes, send};
+use super::mkfs::{count_mkfs, kill_mkfs, meet_mkfs, mkfs_is_held, mkfs_runs, release_mkfs};
+use super::slow::{
+    LARGE, SIZE, boot, byte_at, create_half_zeroed, create_held, expand, is_half_zeroed, slow_disk,
+    slow_down, speed_up, stage, waits,
+};
+use super::strace::Act;
 use super::{holds_volumes, id, name, staging};
-use crate::driver::{self, Client, Driver, MIB, Mode, VG, command, make_group, mounts_at, until};
-
-/// The writes that a held mke2fs has made.
-const WRITES: &str = "/run/mkfs.writes";
-
-/// The size of the volumes that are formatted.
-const SIZE: u64 = 64 * MIB;
-
-/// The size of the volumes that are zeroed: eight chunks, between which zeroing looks whether to stop.
-const LARGE: u64 = 512 * MIB;
-
-/// How long a write takes while a volume is zeroed: a chunk takes that long, a commit a few times that.
-const DELAY: u32 = 200;
-
-/// How long something is watched that must not happen.
-const WHILE: Duration = Duration::from_secs(1);
-
-/// From now on mke2fs is met with that at its `number`th write.
-fn meet_mkfs(act: Act, number: usize) {
-    let _ = fs::remove_file(WRITES);
-    let inject = format!("-e inject=pwrite64:{}:when={number}", act.word());
-    // With -D strace is no parent: mke2fs is the driver's child as ever, and outlives strace.
-    run_mkfs_by(&format!("exec strace -D -qq -o {WRITES} -e trace=pwrite64 {inject} \"$real\" \"$@\""));
-}
-
-/// Waits until mke2fs is about to make its `number`th write.
-async fn mkfs_is_held(number: usize) {
-    let writes = || fs::read_to_string(WRITES).unwrap_or_default().lines().count();
-    until("mke2fs is in the middle", async || writes() + 1 >= number).await;
-}
-
-/// Lets go of mke2fs. From now on it runs freely.
-fn release_mkfs() {
-    count_mkfs();
-    processes("strace").into_iter().for_each(|pid| send(pid, Signal::SIGKILL));
-}
-
-/// A machine with the group [`VG`] on a disk that a test can slow down.
-fn boot(body: impl AsyncFnOnce()) {
-    lab::Machine::new().disk("1G").boot(|| {
-        make_group(VG, &[slow_disk(&lab::disks()[0])]);
-        count_mkfs();
-        driver::run(body());
-    });
-}
-
-fn delay(milliseconds: u32) {
-    set_delay(&lab::disks()[0], milliseconds);
-}
-
-/// Begins to create a volume whose mkfs is held at its fifth write.
-async fn create_held(client: &mut Client) {
-    meet_mkfs(Act::Hold, 5);
-    client.create(&name(1), SIZE, Mode::Ext4).await.unwrap();
-    mkfs_is_held(5).await;
-}
-
-/// Creates a large raw volume, and returns when its first chunk is zero and its last is not.
-async fn create_half_zeroed(client: &mut Client) {
-    dirty_free_space();
-    delay(DELAY);
-    client.create(&name(1), LARGE, Mode::Block).await.unwrap();
-    let device = device(&name(1));
-    until("the first chunk is zero", async || first_byte(&device, 0) == 0).await;
-    assert_eq!(first_byte(&device, LARGE - MIB), DIRT, "the disk is too fast for this test");
-}
-
-fn first_byte(device: &Path, at: u64) -> u8 {
-    use std::os::unix::fs::FileExt as _;
-    let mut byte = [1];
-    fs::File::open(device).unwrap().read_exact_at(&mut byte, at).unwrap();
-    byte[0]
-}
-
-/// Makes a call that has to wait, and holds that it does.
-async fn waits<T: Send + 'static>(
-    call: impl Future<Output = Result<T, Status>> + Send + 'static,
-) -> JoinHandle<Result<T, Status>> {
-    let mut call = tokio::spawn(call);
-    let early = tokio::time::timeout(WHILE, &mut call).await;
-    assert!(early.is_err(), "the call did not wait: {}", early.unwrap().unwrap().err().unwrap());
-    call
-}
-
-/// Stages the volume, as one call of its own.
-fn stage(client: &Client, mode: Mode) -> impl Future<Output = Result<(), Status>> + Send + 'static {
-    let (mut client, id, staging) = (client.clone(), id(1), staging(1));
-    async move { client.stage(&id, &staging, mode).await }
-}
+use crate::driver::{self, Driver, MIB, Mode, VG, command, make_group, mounts_at, report, until};
 
 #[test]
 fn a_mkfs_that_outlives_its_driver_is_waited_for_and_its_file_system_is_taken() {
@@ -142,18 +50,53 @@ fn a_delete_waits_for_a_mkfs_whether_its_driver_lives_or_not() {
 }
 
 #[test]
+fn a_mkfs_that_is_killed_together_with_its_driver_is_done_again() {
+    boot(async || {
+        for (number, write) in (1..).zip([2, 5, 10, 15]) {
+            let driver = Driver::start().await;
+            meet_mkfs(Act::Hold, write);
+            driver.client().await.create(&name(number), SIZE, Mode::Ext4).await.unwrap();
+            mkfs_is_held(write).await;
+            driver.kill();
+            kill_mkfs();
+            let driver = Driver::start().await;
+            let mut client = driver.client().await;
+            repeat(async || client.stage(&id(number), &staging(number), Mode::Ext4).await).await;
+            assert_eq!(mkfs_runs(), 2 * number, "killed at write {write}");
+            holds_volumes(1..=number, SIZE);
+            std::fs::write(staging(number).join("data"), "x").unwrap();
+        }
+    });
+}
+
+#[test]
 fn a_driver_that_is_killed_while_it_zeroes_a_volume_leaves_that_to_the_next() {
     boot(async || {
         let driver = Driver::start().await;
         create_half_zeroed(&mut driver.client().await).await;
         driver.kill();
-        assert_eq!(first_byte(&device(&name(1)), LARGE - MIB), DIRT);
+        assert_eq!(byte_at(&device(&name(1)), LARGE - MIB), Some(DIRT));
         assert_eq!(lvs()[&name(1)].state, "b");
-        delay(0);
+        speed_up();
         let driver = Driver::start().await;
         stage(&driver.client().await, Mode::Block).await.unwrap();
         holds_only(&device(&name(1)), 0, LARGE, 0);
         holds_volumes([1], LARGE);
+    });
+}
+
+#[test]
+fn what_was_left_undone_in_a_group_that_comes_later_is_taken_up_then() {
+    boot(async || {
+        let driver = Driver::start().await;
+        create_half_zeroed(&mut driver.client().await).await;
+        driver.kill();
+        speed_up();
+        command("vgrename", &["-q", VG, "away"]);
+        let _driver = Driver::start().await;
+        command("vgrename", &["-q", "away", VG]);
+        until("the volume is prepared, unasked", async || lvs()[&name(1)].state == "f").await;
+        holds_only(&device(&name(1)), 0, LARGE, 0);
     });
 }
 
@@ -166,10 +109,10 @@ fn a_delete_ends_the_zeroing_of_a_volume() {
         create_half_zeroed(&mut client).await;
         client.delete(&id(1)).await.unwrap();
         holds_exactly([]);
-        delay(0);
+        speed_up();
         assert_eq!(client.capacity().await.unwrap().0, before);
         command("lvcreate", &["-q", "-y", "-Wn", "-Zn", "-n", "seen", "-L", &format!("{LARGE}b"), VG]);
-        assert_eq!(first_byte(&device("seen"), LARGE - MIB), DIRT, "it was zeroed to its end");
+        assert_eq!(byte_at(&device("seen"), LARGE - MIB), Some(DIRT), "it was zeroed to its end");
     });
 }
 
@@ -179,11 +122,7 @@ fn an_expansion_joins_the_preparation_and_then_grows_the_volume() {
         let driver = Driver::start().await;
         let mut client = driver.client().await;
         create_held(&mut client).await;
-        let call = waits({
-            let (mut client, id) = (client.clone(), id(1));
-            async move { client.expand(&id, 2 * SIZE, Mode::Ext4).await }
-        });
-        let call = call.await;
+        let call = waits(expand(&client, 2 * SIZE, Mode::Ext4)).await;
         release_mkfs();
         assert_eq!(call.await.unwrap().unwrap(), 2 * SIZE);
         client.stage(&id(1), &staging(1), Mode::Ext4).await.unwrap();
@@ -196,7 +135,7 @@ fn an_expansion_joins_the_preparation_and_then_grows_the_volume() {
         create_half_zeroed(&mut client).await;
         let size = LARGE + 4 * MIB;
         let grown = client.expand(&id(1), size, Mode::Block).await;
-        delay(0);
+        speed_up();
         assert_eq!(grown.unwrap(), size);
         client.stage(&id(1), &staging(1), Mode::Block).await.unwrap();
         holds_only(&device(&name(1)), 0, size, 0);
@@ -207,9 +146,8 @@ fn an_expansion_joins_the_preparation_and_then_grows_the_volume() {
 #[test]
 fn a_power_cut_in_the_middle_of_a_preparation_leaves_it_to_the_next_driver() {
     let machine = lab::Machine::new().disk("1G");
-    let disk = || slow_disk(&lab::disks()[0]);
     machine.boot_until_power_cut(|| {
-        make_group(VG, &[disk()]);
+        make_group(VG, &[slow_disk()]);
         driver::run(async {
             let driver = Driver::start().await;
             let mut client = driver.client().await;
@@ -221,7 +159,7 @@ fn a_power_cut_in_the_middle_of_a_preparation_leaves_it_to_the_next_driver() {
         });
     });
     machine.boot(|| {
-        disk();
+        slow_disk();
         count_mkfs();
         driver::run(async {
             assert!(lvs().values().all(|lv| lv.state == "b"));
@@ -235,4 +173,47 @@ fn a_power_cut_in_the_middle_of_a_preparation_leaves_it_to_the_next_driver() {
             assert_eq!(mkfs_runs(), 1);
         });
     });
+}
+
+#[test]
+fn a_driver_that_is_killed_while_it_zeroes_what_a_volume_is_to_grow_by_leaves_that_to_the_next() {
+    const OLD: u64 = 4 * MIB;
+    boot(async || {
+        let before = free();
+        let mut driver = Driver::start().await;
+        for deleted in [false, true] {
+            let mut client = driver.client().await;
+            client.create(&name(1), OLD, Mode::Block).await.unwrap();
+            client.stage(&id(1), &staging(1), Mode::Block).await.unwrap();
+            fill(&device(&name(1)), 0, OLD, 0x55);
+            dirty_free_space();
+            slow_down();
+            let call = tokio::spawn(expand(&client, OLD + LARGE, Mode::Block));
+            until("the hidden volume is there", async || !hidden().is_empty()).await;
+            is_half_zeroed(&hidden()).await;
+            driver.kill();
+            assert!(call.await.unwrap().is_err());
+            assert_eq!(byte_at(&device(&hidden()), LARGE - MIB), Some(DIRT));
+            speed_up();
+            driver = Driver::start().await;
+            let mut client = driver.client().await;
+            holds_only(&device(&name(1)), 0, OLD, 0x55);
+            if !deleted {
+                let call = expand(&client, OLD + LARGE, Mode::Block);
+                assert_eq!(call.await.unwrap(), OLD + LARGE);
+                holds_volumes([1], OLD + LARGE);
+                holds_only(&device(&name(1)), 0, OLD, 0x55);
+                holds_only(&device(&name(1)), OLD, OLD + LARGE, 0);
+            }
+            repeat(async || client.delete(&id(1)).await).await;
+            holds_exactly([]);
+            assert_eq!(client.capacity().await.unwrap().0, before);
+        }
+    });
+}
+
+/// The name of the hidden volume that is there, or is to come.
+fn hidden() -> String {
+    let hidden = |name: &String| name.starts_with("grow-");
+    report("lvs", "lv_name", VG).into_iter().find(hidden).unwrap_or_default()
 }

@@ -1,3 +1,4 @@
+use std::fs::File;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -28,4 +29,19 @@ pub(crate) fn report(program: &str, fields: &str, what: &str) -> Vec<String> {
         .map(|line| line.trim().to_owned())
         .filter(|line| !line.is_empty())
         .collect()
+}
+
+/// Takes the lock of the group `vg0` as another lvm would, until the file is dropped.
+pub(crate) fn lock_group() -> File {
+    std::fs::create_dir_all("/run/lock/lvm").unwrap();
+    let file = File::options().write(true).create(true).truncate(false).open("/run/lock/lvm/V_vg0").unwrap();
+    file.try_lock().unwrap();
+    file
+}
+
+/// Whether the process waits for a lock on a file.
+pub(crate) fn waits_for_lock(pid: u32) -> bool {
+    let locks = std::fs::read_to_string("/proc/locks").unwrap();
+    let pid = pid.to_string();
+    locks.lines().any(|line| line.contains("->") && line.split_whitespace().any(|word| word == pid))
 }

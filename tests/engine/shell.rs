@@ -18,6 +18,8 @@ fn a_shell_that_was_killed_at_rest_is_replaced_unnoticed() {
         for command in [create("b", 1), Command::Volumes, extend("a", 2)] {
             let shell = bench.shell();
             signal(shell, Signal::SIGKILL);
+            // A command that comes while it dies may have reached it.
+            until("the shell has ended", || has_ended(shell)).await;
             bench.must(command).await;
             assert_ne!(bench.shell(), shell);
         }
@@ -61,6 +63,12 @@ fn a_report_whose_shell_was_killed_is_asked_again() {
         assert_eq!(names, ["a"]);
         bench.end().await;
     });
+}
+
+/// Whether the process has ended, whether or not somebody has asked how.
+fn has_ended(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.is_empty() || stat.contains(") Z ")
 }
 
 /// Whether something stands in the pipe that is the process's standard input.

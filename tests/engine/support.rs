@@ -10,6 +10,8 @@ use quarry::lvm::{Backend, Command, Engine, EngineError, LocalBackend, LocalOpti
 use quarry::types::{Extents, LvName, VgName};
 use tokio_util::task::TaskTracker;
 
+pub(super) use crate::driver::{lock_group as lock, waits_for_lock};
+
 /// Boots a machine with so many disks of 256 MiB, makes the group `vg0` on all of them, and tests.
 pub(super) fn on_disks(disks: usize, test: impl AsyncFnOnce(Bench)) {
     on_machine(machine(disks), test);
@@ -157,21 +159,6 @@ pub(super) fn lvms() -> Vec<u32> {
         std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| stat.contains("(lvm)"))
     };
     processes.filter(is_lvm).collect()
-}
-
-/// Takes the lock of `vg0` as another LVM would, until it is dropped.
-pub(super) fn lock() -> nix::fcntl::Flock<std::fs::File> {
-    std::fs::create_dir_all("/run/lock/lvm").unwrap();
-    let file = std::fs::File::options().write(true).create(true).truncate(false).open("/run/lock/lvm/V_vg0");
-    nix::fcntl::Flock::lock(file.unwrap(), nix::fcntl::FlockArg::LockExclusiveNonblock).unwrap()
-}
-
-/// Whether the process waits for a lock on a file.
-pub(super) fn waits_for_lock(pid: u32) -> bool {
-    let locks = std::fs::read_to_string("/proc/locks").unwrap();
-    locks
-        .lines()
-        .any(|line| line.contains("->") && line.split_whitespace().any(|word| word == pid.to_string()))
 }
 
 pub(super) fn signal(pid: u32, signal: nix::sys::signal::Signal) {

@@ -46,6 +46,8 @@ fn changes_are_backed_up_soon_and_the_number_of_files_is_bounded() {
         is_backed_up().await;
         let (_driver, _) = start(&[]).await;
         assert_eq!(files(), 11, "a restart takes none away");
+        let entries = std::fs::read_dir(folder().parent().unwrap()).unwrap().count();
+        assert_eq!(entries, 2, "nothing lies beside the two groups' folders");
     });
 }
 

@@ -92,6 +92,30 @@ fn a_group_that_grows_and_shrinks_is_used_as_it_is_and_stays_whole() {
 }
 
 #[test]
+fn a_volume_whose_layout_an_administrator_changed_is_used_all_the_same() {
+    boot(async || {
+        let (_driver, client) = start(&[]).await;
+        let volume = resting(&client, "pvc-a").await;
+        let raw = Volume::in_use(&client, "pvc-raw", Mode::Block).await;
+        sh(&format!("modprobe dm-raid; vgextend -q -y {VG} {}", spare().display()));
+        for lv in [volume.lv(), raw.lv()] {
+            sh(&format!("lvchange -ay {lv}; lvconvert -q -y --type raid1 -m1 {lv}"));
+        }
+        works(&volume).await;
+        volume.start().await;
+        volume.stats().await.unwrap();
+        raw.publish().await.unwrap();
+        raw.stats().await.unwrap();
+        assert_eq!(volume.expand(64 * MIB).await.unwrap(), 64 * MIB);
+        for volume in [&volume, &raw] {
+            volume.end().await;
+            volume.delete().await.unwrap();
+        }
+        assert_eq!(sh(&format!("lvs -a --noheadings {VG}")).trim(), "");
+    });
+}
+
+#[test]
 fn a_volume_stays_in_use_while_it_is_moved_to_another_disk() {
     boot(async || {
         let (_driver, client) = start(&[]).await;

@@ -3,7 +3,9 @@
 
 use tonic::Code;
 
-use super::support::{announce, boot, recovers, resting, spare, start, takes_nothing, works};
+use super::support::{
+    announce, boot, bring_back, hide, recovers, resting, spare, start, takes_nothing, works,
+};
 use crate::driver::{Driver, VG, Volume, refused, report, sh};
 
 /// What befalls a group, and what ends it.
@@ -64,6 +66,26 @@ fn a_group_that_is_exported_foreign_or_shared_is_not_used() {
             volume.delete().await.map(|()| report("lvs", "lv_name", VG)).unwrap(),
             Vec::<String>::new()
         );
+    });
+}
+
+#[test]
+fn of_a_group_that_is_gone_nothing_is_said() {
+    boot(async || {
+        let (driver, client) = start(&[]).await;
+        let volume = resting(&client, "pvc-a").await;
+        let disk = lab::disks().remove(0);
+        hide(&disk);
+        takes_nothing(&client, &format!("has no volume group {VG} that Quarry uses")).await;
+        let reason = "is not on this machine now";
+        refused(volume.stage().await, Code::Unavailable, reason);
+        refused(volume.expand(64 << 20).await, Code::Unavailable, reason);
+        refused(volume.delete().await, Code::Unavailable, reason);
+        refused(client.clone().delete(&format!("{}x", volume.id)).await, Code::Unavailable, reason);
+        assert!(driver.log().has(&["the volume group is gone"]));
+        bring_back(&disk);
+        recovers(&client).await;
+        works(&volume).await;
     });
 }
 

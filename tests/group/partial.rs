@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tonic::Code;
 
-use super::support::{OTHER, announce, recovers, resting, start, takes_nothing, works};
+use super::support::{OTHER, bring_back, hide, recovers, resting, start, takes_nothing, works};
 use crate::driver::{self, Client, MIB, Mode, VG, Volume, command, make_group, refused, report, sh};
 
 /// [`VG`] on the first and second disk, [`OTHER`] on the third.
@@ -26,19 +26,6 @@ fn disk() -> (PathBuf, String) {
     let disk = lab::disks().remove(1);
     let uuid = command("pvs", &["--noheadings", "-o", "pv_uuid", disk.to_str().unwrap()]).trim().to_owned();
     (disk, uuid)
-}
-
-/// Lets LVM not find the disk any more, whoever uses it.
-fn hide(disk: &Path) {
-    let disk_name = disk.display();
-    sh(&format!(
-        "dd if={disk_name} of=/hidden bs=1M count=1 status=none; dd if=/dev/zero of={disk_name} bs=1M count=1 conv=fsync status=none"
-    ));
-}
-
-fn bring_back(disk: &Path) {
-    sh(&format!("dd if=/hidden of={} conv=fsync status=none", disk.display()));
-    announce(disk);
 }
 
 /// Volumes on the first disk only, on both, and on the second only, none of them in use.

@@ -37,6 +37,19 @@ pub(super) fn announce(disk: &Path) {
     std::fs::write(format!("/sys/block/{name}/uevent"), "change").unwrap();
 }
 
+/// Lets LVM not find the disk any more, whoever uses it.
+pub(super) fn hide(disk: &Path) {
+    let disk_name = disk.display();
+    sh(&format!(
+        "dd if={disk_name} of=/hidden bs=1M count=1 status=none; dd if=/dev/zero of={disk_name} bs=1M count=1 conv=fsync status=none"
+    ));
+}
+
+pub(super) fn bring_back(disk: &Path) {
+    sh(&format!("dd if=/hidden of={} conv=fsync status=none", disk.display()));
+    announce(disk);
+}
+
 /// A volume with a file in it that is not in use and not active.
 pub(super) async fn resting(client: &Client, name: &str) -> Volume {
     let volume = Volume::in_use(client, name, Mode::Ext4).await;

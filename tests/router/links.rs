@@ -181,7 +181,7 @@ async fn a_node_whose_token_runs_out_is_asked_for_another() {
     server.put_node("n1", json!({}));
     let node = Node::start_with(&server, ("n1", &short), Stub::new(&vg_uuid(1)), &[replica.address]);
     linked(&replica, "n1").await;
-    std::fs::write(node.dir.path().join("token"), token(&server, "n1", 2, HOUR)).unwrap();
+    node.mounts.renew(&token(&server, "n1", 2, HOUR));
     server.until("a second review", |server| server.asked_for("POST", "tokenreviews") > 1).await;
     tokio::time::sleep(Duration::from_secs(4)).await;
     assert!(replica.maximum(Some(at_node("n1"))).await.unwrap() > 0, "it outlives its first token");

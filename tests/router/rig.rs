@@ -1,10 +1,12 @@
 //! A whole controller over real sockets: sidecars on the one side, nodes on the other, an API server in memory
 //! behind it.
 
+mod mounts;
 mod node;
 mod replica;
 mod stub;
 
+pub(crate) use mounts::{Mounts, bundle};
 pub(crate) use node::{Node, vg_uuid};
 pub(crate) use replica::Replica;
 pub(crate) use stub::{Stub, Unused};

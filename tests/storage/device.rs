@@ -5,7 +5,7 @@ use std::path::Path;
 
 use lab::Machine;
 use quarry::device::{Access, DeviceError, Zeroed, zero};
-use quarry::types::Bytes;
+use quarry::types::{Bytes, DeviceNumber};
 use tokio_util::sync::CancellationToken;
 
 use crate::storage_bench::{Bench, dirty, dm_name, first, must, node, number_of, run, until};
@@ -120,10 +120,12 @@ fn nobody_else_may_use_a_device_that_is_ours_alone() {
         assert!(pin(Access::Write).is_ok(), "a mounted device can be grown and flushed");
         must("umount", &["/mnt"]);
 
-        assert!(run(bench.dm.holders(a.number)).unwrap().is_empty());
+        assert_eq!(run(bench.dm.holders(a.number)).unwrap(), Some(Vec::new()));
         let table = format!("0 8192 linear {} 0", a.number);
         must("dmsetup", &["create", "above", "--table", &table]);
-        assert_eq!(run(bench.dm.holders(a.number)).unwrap(), ["dm-1"]);
+        assert_eq!(run(bench.dm.holders(a.number)).unwrap(), Some(vec!["dm-1".to_owned()]));
+        let nowhere = DeviceNumber { minor: 99, ..a.number };
+        assert_eq!(run(bench.dm.holders(nowhere)).unwrap(), None);
         assert!(matches!(pin(Access::Exclusive), Err(DeviceError::InUse { .. })));
         must("dmsetup", &["remove", "above"]);
 

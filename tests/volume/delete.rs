@@ -1,6 +1,8 @@
 //! A volume is removed when nobody uses it, and only a volume of ours.
 
 use std::fs::File;
+use std::io::Read;
+use std::process::{Child, Command, Stdio};
 
 use tonic::Code;
 
@@ -14,6 +16,16 @@ async fn deleted_when(volume: &Volume, reason: &str, freed: impl AsyncFnOnce()) 
     assert_eq!(report("vgs", "vg_seqno", VG), seqno, "{reason}: nothing was begun");
     freed().await;
     volume.delete().await.unwrap();
+}
+
+/// A process that keeps all mounts of this moment in a mount namespace of its own, as containers do.
+fn in_another_namespace() -> Child {
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--propagation", "private", "sh", "-c", "echo ready; exec sleep 1000"]);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut ready = [0; 6];
+    child.stdout.take().unwrap().read_exact(&mut ready).unwrap();
+    child
 }
 
 #[test]
@@ -44,6 +56,15 @@ fn a_volume_under_another_device_or_open_in_a_process_is_not_deleted() {
         volume.prepared().await;
         sh(&format!("modprobe loop; losetup /dev/loop0 {}", volume.device().display()));
         deleted_when(&volume, "is open in some process", async || drop(sh("losetup -d /dev/loop0"))).await;
+
+        let volume = Volume::in_use(&client, "pvc-leaked", Mode::Ext4).await;
+        let mut elsewhere = in_another_namespace();
+        volume.end().await;
+        let ended = async || {
+            elsewhere.kill().unwrap();
+            elsewhere.wait().unwrap();
+        };
+        deleted_when(&volume, "is open in some process", ended).await;
 
         let volume = Volume::create(&client, "pvc-open", Mode::Block).await;
         volume.prepared().await;

@@ -98,6 +98,22 @@ fn volumes_are_taken_out_of_use_after_their_lv_has_vanished() {
 }
 
 #[test]
+fn volumes_are_taken_out_of_use_after_somebody_renamed_their_lv() {
+    with_driver(async |_driver, client| {
+        for (name, mode) in [("pvc-fs", Mode::Ext4), ("pvc-raw", Mode::Block)] {
+            let volume = Volume::in_use(&client, name, mode).await;
+            let other = Volume::in_use(&client, &format!("{name}-other"), mode).await;
+            command("lvrename", &["-q", &volume.lv(), &format!("{VG}/{name}-mine")]);
+            volume.stats().await.unwrap();
+            refused(volume.publish().await, Code::NotFound, "does not exist");
+            refused(client.clone().stats(&volume.id, &other.target).await, Code::NotFound, "is not at");
+            volume.end().await;
+            assert_eq!((mounts_at(&volume.target), mounts_at(&other.target)), (0, 1));
+        }
+    });
+}
+
+#[test]
 fn a_raw_target_whose_device_is_gone_or_has_become_anothers_is_taken_away() {
     with_driver(async |_driver, client| {
         let raw = Volume::in_use(&client, "pvc-raw", Mode::Block).await;

@@ -94,6 +94,28 @@ fn a_volume_for_one_pod_has_one_target() {
 }
 
 #[test]
+fn a_kubelet_folder_that_is_a_link_changes_nothing() {
+    with_driver(async |_driver, client| {
+        sh("mkdir -p /data/kubelet && ln -sT /data/kubelet /var/lib/kubelet");
+        let volume = Volume::create(&client, "pvc-a", Mode::Ext4).await;
+        let single = Mode::Ext4.capability_for(AccessMode::SingleNodeSingleWriter);
+        let publish = async || {
+            volume
+                .publish_as(&volume.target, |request| request.volume_capability = Some(single.clone()))
+                .await
+        };
+        volume.stage().await.unwrap();
+        publish().await.unwrap();
+        publish().await.unwrap();
+        sh(&format!("xfs_io -x -c shutdown {}", volume.staging.display()));
+        publish().await.expect("it is mounted anew, since nobody else uses it");
+        std::fs::write(volume.target.join("file"), "written").unwrap();
+        volume.end().await;
+        volume.delete().await.unwrap();
+    });
+}
+
+#[test]
 fn a_target_that_is_taken_is_refused_and_left_as_it_is() {
     with_driver(async |_driver, client| {
         let other = Volume::in_use(&client, "pvc-other", Mode::Ext4).await;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use quarry::proto::csi::v1::volume_capability::access_mode::Mode as AccessMode;
 use tonic::Code;
 
 use super::support::{boot, dm, read, with_driver};
@@ -158,6 +159,26 @@ fn a_staging_path_that_is_taken_is_refused_and_left_as_it_is() {
         volume.staging = "/var/lib/kubelet/absent".into();
         refused(volume.stage().await, Code::Internal, "/var/lib/kubelet/absent");
         assert_eq!(mounts_at(&other.staging), 1);
+    });
+}
+
+#[test]
+fn a_volume_that_is_staged_with_other_rights_is_not_staged_again() {
+    with_driver(async |_driver, client| {
+        let volume = Volume::create(&client, "pvc-a", Mode::Ext4).await;
+        let reader = Mode::Ext4.capability_for(AccessMode::SingleNodeReaderOnly);
+        let stage_reader =
+            async || client.clone().stage_as(&volume.id, &volume.staging, reader.clone()).await;
+        volume.stage().await.unwrap();
+        refused(
+            stage_reader().await,
+            Code::AlreadyExists,
+            "it is writable there, and read-only is asked for",
+        );
+        volume.unstage().await.unwrap();
+        stage_reader().await.unwrap();
+        stage_reader().await.unwrap();
+        refused(volume.stage().await, Code::AlreadyExists, "it is read-only there");
     });
 }
 

@@ -26,8 +26,6 @@ const EARLIER: usize = 10;
 #[derive(Debug)]
 pub(super) struct Backups {
     directory: PathBuf,
-    /// The number of this driver's home: no two drivers write the same unfinished file.
-    driver: String,
     places: Mutex<HashMap<VgName, Arc<Place>>>,
 }
 
@@ -41,8 +39,8 @@ struct Place {
 }
 
 impl Backups {
-    pub(super) fn new(directory: PathBuf, driver: String) -> Self {
-        Self { directory, driver, places: Mutex::default() }
+    pub(super) fn new(directory: PathBuf) -> Self {
+        Self { directory, places: Mutex::default() }
     }
 
     /// Makes a backup of a group; `system_dir` gives a configuration that sees its devices.
@@ -61,8 +59,8 @@ impl Backups {
             old.dir.remove().await;
         }
         let _turn = place.turn.lock().await;
-        blocking(&self.directory, |directory| fs::create_dir_all(directory)).await?;
-        let written = self.directory.join(format!("unfinished-{vg}-{}", self.driver));
+        // Here the next driver clears away what lvm leaves behind where it is killed.
+        let written = place.dir.path().await?.join("backup.vg");
         write(processes, &place.dir, vg, &written).await?;
         blocking(&self.directory, move |directory| keep(directory, &written)).await
     }
@@ -103,7 +101,7 @@ async fn write(processes: &Processes, dir: &SystemDir, vg: &VgName, file: &Path)
     Err(ExecError::Failed { command, code: output.code, stderr: output.stderr }.into())
 }
 
-/// Takes a backup that was just written into the directory of its group. This blocks.
+/// Takes a backup that LVM has just written into the directory of its group. This blocks.
 ///
 /// # Errors
 /// It is no backup, or the directory cannot be written.
@@ -112,15 +110,20 @@ fn keep(directory: &Path, written: &Path) -> io::Result<()> {
     let (uuid, seqno) = identity(&text).ok_or_else(|| io::Error::other("this is no backup of a group"))?;
     let own = directory.join(uuid.as_str());
     fs::create_dir_all(&own)?;
-    File::open(written)?.sync_all()?;
+    let one_at_a_time = File::open(&own)?;
+    // Another driver is in it for as long as it takes to write one file.
+    one_at_a_time.lock()?;
+    let unfinished = own.join("unfinished");
+    fs::write(&unfinished, text)?;
+    File::open(&unfinished)?.sync_all()?;
     let current = own.join("current.vg");
     let old = fs::read_to_string(&current).ok().and_then(|text| identity(&text));
     if let Some((_, old)) = old.filter(|(_, old)| *old != seqno) {
         fs::rename(&current, own.join(format!("seqno-{old}.vg")))?;
     }
-    fs::rename(written, &current)?;
+    fs::rename(&unfinished, &current)?;
     prune(&own)?;
-    File::open(&own)?.sync_all()
+    one_at_a_time.sync_all()
 }
 
 /// The group's UUID and the number of the commit: the first of each in the text, since the section of
@@ -153,7 +156,7 @@ mod tests {
     const UUID: &str = "Zvlifi-Ep3t-e0Ng-U42h-o0ye-KHu1-nl7Ns4";
 
     fn write(directory: &Path, seqno: u64) {
-        let written = directory.join("unfinished");
+        let written = directory.with_extension("vg");
         let text = format!(
             "contents = \"x\"\nvg0 {{\n\tid = \"{UUID}\"\n\tseqno = {seqno}\n\tpv0 {{\n\t\tid = \"x\"\n"
         );

@@ -42,11 +42,6 @@ impl Home {
         }
         Err(io::Error::other("all of its parts are taken by other drivers"))
     }
-
-    /// Its number, which no other living driver on this machine has.
-    pub(super) fn name(&self) -> String {
-        self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
-    }
 }
 
 /// A locked file whose lock goes on in every process that inherits it; `None` where one still has it.

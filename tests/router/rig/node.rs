@@ -1,9 +1,7 @@
 use std::net::SocketAddr;
-use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
-use quarry::link::{Controllers, Dial, TokenFile, dial};
+use quarry::link::{Controllers, Dial, TokenFile, Tuning, Versions, dial};
 use quarry::proto::csi::v1::controller_server::ControllerServer;
 use quarry::proto::quarry::v1::agent_server::AgentServer;
 use quarry::proto::quarry::v1::stock_server::StockServer;
@@ -12,11 +10,10 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 use tonic::service::Routes;
 
+use super::mounts::Mounts;
 use super::stub::Stub;
 use super::{brisk, soon};
 use crate::router::api_server::{ApiServer, token};
-
-const MAPS: &str = "/api/v1/namespaces/quarry/configmaps";
 
 /// The UUID of a group with that number.
 pub(crate) fn vg_uuid(number: u32) -> String {
@@ -26,11 +23,9 @@ pub(crate) fn vg_uuid(number: u32) -> String {
 /// A node with a stub for LVM, which dials controllers.
 pub(crate) struct Node {
     pub(crate) stub: Stub,
-    pub(crate) dir: Arc<tempfile::TempDir>,
+    pub(crate) mounts: Mounts,
     stop: CancellationToken,
     dialling: TaskTracker,
-    /// Ends what keeps the CA's certificates fresh.
-    mounted: DropGuard,
     _stopped_at_the_end: DropGuard,
 }
 
@@ -58,21 +53,19 @@ impl Node {
         stub: Stub,
         controllers: &[SocketAddr],
     ) -> Self {
-        let dir = Arc::new(tempfile::tempdir().unwrap());
-        std::fs::write(dir.path().join("token"), token).unwrap();
-        let mounted = kubelet(server.clone(), Arc::clone(&dir));
-        Self::start_in(name, dir, mounted, stub, controllers)
+        Self::start_in(name, Mounts::fresh(server, token), stub, Versions::CURRENT, controllers)
     }
 
-    fn start_in(
+    /// With these mounts, and one that speaks these versions of the protocol.
+    pub(crate) fn start_in(
         name: &str,
-        dir: Arc<tempfile::TempDir>,
-        mounted: DropGuard,
+        mounts: Mounts,
         stub: Stub,
+        versions: Versions,
         controllers: &[SocketAddr],
     ) -> Self {
         let (stop, dialling) = (CancellationToken::new(), TaskTracker::new());
-        stub.begin(dir.path(), stop.clone());
+        stub.begin(mounts.path(), stop.clone());
         let mut routes =
             Routes::new(ControllerServer::new(stub.clone())).add_service(AgentServer::new(stub.clone()));
         if !stub.is_old() {
@@ -82,15 +75,15 @@ impl Node {
             Dial {
                 controllers: Controllers::Fixed(controllers.iter().copied().collect()),
                 node: name.parse().unwrap(),
-                ca: dir.path().to_owned(),
-                token: TokenFile::new(dir.path().join("token")),
+                ca: mounts.path().to_owned(),
+                token: TokenFile::new(mounts.path().join("token")),
                 services: Calls::new(TaskTracker::new()).wrap(routes),
-                tuning: brisk(),
+                tuning: Tuning { versions, ..brisk() },
             },
             stop.clone(),
         ));
         let _stopped_at_the_end = stop.clone().drop_guard();
-        Self { stub, dir, stop, dialling, mounted, _stopped_at_the_end }
+        Self { stub, mounts, stop, dialling, _stopped_at_the_end }
     }
 
     /// Lets it dial no more. Its links stay until the other end notices.
@@ -103,36 +96,6 @@ impl Node {
         self.stop.cancel();
         self.dialling.close();
         soon("the node's end", self.dialling.wait()).await;
-        drop(self.mounted);
         self.stub
     }
-}
-
-/// Keeps what is mounted as the ConfigMap has it.
-fn kubelet(server: ApiServer, dir: Arc<tempfile::TempDir>) -> DropGuard {
-    let stop = CancellationToken::new();
-    tokio::spawn(stop.clone().run_until_cancelled_owned(async move {
-        let (mut held, mut news) = (String::new(), server.news());
-        loop {
-            news.borrow_and_update();
-            let bundle = bundle(&server);
-            if bundle != held {
-                write(dir.path(), "ca.crt", &bundle);
-                held = bundle;
-            }
-            news.changed().await.unwrap();
-        }
-    }));
-    stop.drop_guard()
-}
-
-pub(crate) fn bundle(server: &ApiServer) -> String {
-    let map = server.get(MAPS, "quarry-ca").unwrap();
-    map["data"]["ca.crt"].as_str().unwrap_or_default().to_owned()
-}
-
-/// As the kubelet does it: never half of a file.
-fn write(dir: &Path, name: &str, text: &str) {
-    std::fs::write(dir.join("new"), text).unwrap();
-    std::fs::rename(dir.join("new"), dir.join(name)).unwrap();
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use quarry::app::{Doors, controller};
 use quarry::cluster::Cluster;
 use quarry::config::{ControllerConfig, ControllerSettings};
+use quarry::link::{Tuning, Versions};
 use quarry::proto::csi::v1 as csi;
 use quarry::proto::csi::v1::controller_client::ControllerClient;
 use quarry::router::Pace;
@@ -13,7 +14,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tonic::Status;
 use tonic::transport::{Channel, Endpoint};
 
-use super::{brisk, soon};
+use super::{brisk, hasty, soon};
 use crate::router::api_server::{ACCOUNT, ApiServer, NAMESPACE};
 
 /// A running controller.
@@ -34,11 +35,26 @@ impl Replica {
         Self::start_as("replica-1", server.cluster(), pace, |_| {}).await
     }
 
+    /// One that speaks these versions of the protocol.
+    pub(crate) async fn start_speaking(server: &ApiServer, versions: Versions) -> Self {
+        let tuning = Tuning { versions, ..brisk() };
+        Self::start_tuned("replica-1", server.cluster(), (tuning, hasty()), |_| {}).await
+    }
+
     /// With another name, cluster or settings.
     pub(crate) async fn start_as(
         name: &str,
         cluster: Cluster,
         pace: Pace,
+        change: impl FnOnce(&mut ControllerSettings),
+    ) -> Self {
+        Self::start_tuned(name, cluster, (brisk(), pace), change).await
+    }
+
+    async fn start_tuned(
+        name: &str,
+        cluster: Cluster,
+        (tuning, pace): (Tuning, Pace),
         change: impl FnOnce(&mut ControllerSettings),
     ) -> Self {
         let dir = tempfile::tempdir().unwrap();
@@ -56,7 +72,7 @@ impl Replica {
         let doors = Doors::open(&config).await.unwrap();
         let (address, health) = (doors.links.local_addr().unwrap(), doors.health.address().unwrap());
         let stop = CancellationToken::new();
-        let running = controller(config, cluster, doors, brisk(), pace, stop.clone());
+        let running = controller(config, cluster, doors, tuning, pace, stop.clone());
         let running = tokio::spawn(async { running.await.unwrap() });
         let endpoint = Endpoint::try_from(format!("unix://{}", socket(&dir).display())).unwrap();
         let client =
