@@ -15,6 +15,8 @@ use crate::Error;
 
 pub(crate) const PORT: u16 = 10_900;
 
+/// A node that is up takes connections at once; one without power says nothing.
+const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 /// How long the agent may take beyond what it was asked to do.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -89,7 +91,8 @@ pub(crate) async fn ask(address: Ipv4Addr, request: &Request, limit: Duration) -
 
 async fn exchange(address: Ipv4Addr, request: &Request) -> Result<Answer, Error> {
     let what = || format!("ask the agent at {address}");
-    let mut connection = TcpStream::connect((address, PORT)).await.map_err(Error::io(what()))?;
+    let connecting = timeout(CONNECT_LIMIT, TcpStream::connect((address, PORT))).await;
+    let mut connection = connecting.map_err(Error::io(what()))?.map_err(Error::io(what()))?;
     send(&mut connection, request).await.map_err(Error::io(what()))?;
     receive(&mut connection).await.map_err(Error::io(what()))
 }
