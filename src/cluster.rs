@@ -18,6 +18,7 @@ mod replicas;
 mod review;
 mod sealed;
 mod token;
+mod vg_label;
 mod waiting;
 
 pub use api::{Cluster, ConnectError, PATIENCE};
@@ -26,8 +27,9 @@ pub use classes::{ClassView, StartingPod};
 pub use election::{ELECTION, Election, Leadership};
 pub use error::ClusterError;
 pub use events::{Events, Notice, Subject};
-pub use labels::{LabelError, Labels, vg_label};
+pub use labels::{LabelError, Labels};
 pub use nodes::{KnownNode, KnownNodes, Nodes};
 pub use replicas::{REPLICA_LABEL, Replica, ReplicaName, Replicas};
 pub use review::{AUDIENCE, NodeToken, TokenError, Tokens};
+pub use vg_label::vg_label;
 pub use waiting::{WaitingClaim, WaitingClaims};

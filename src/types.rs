@@ -17,6 +17,7 @@ mod fs_type;
 mod group_state;
 mod layout;
 mod lv_name;
+mod lvm_name;
 mod lvm_uuid;
 mod mount_options;
 mod parameters;

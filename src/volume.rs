@@ -15,6 +15,7 @@ mod found;
 mod growth;
 mod living;
 mod lock;
+mod paths;
 mod preparations;
 mod prepare;
 mod publish;

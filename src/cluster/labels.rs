@@ -8,27 +8,12 @@ use kube::core::PartialObjectMeta;
 use serde_json::{Value, json};
 
 use super::api::ask;
-use super::nodes::groups_of;
+use super::vg_label::{VALUE, groups_of, vg_label};
 use super::{Cluster, ClusterError, Nodes};
-use crate::types::{Segment, VG_KEY_PREFIX, VgUuid};
+use crate::types::VgUuid;
 
 /// Who wrote a field, in the API server's record of it.
 const MANAGER: &str = "quarry-controller";
-
-/// The value of every label of a group.
-const VALUE: &str = "true";
-
-/// The key of the label that a node has which a group is on.
-pub fn vg_label(vg: &VgUuid) -> String {
-    format!("{VG_KEY_PREFIX}/{vg}")
-}
-
-pub(super) fn vg_of_label(key: &str, value: &str) -> Option<VgUuid> {
-    match Segment::parse([(key, value)])?.pop()? {
-        Segment::Vg(vg) => Some(vg),
-        Segment::Node(_) => None,
-    }
-}
 
 /// A label that a node does not have.
 #[derive(Debug, thiserror::Error)]

@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use kube::{Api, ResourceExt as _};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::labels::vg_of_label;
+use super::vg_label::groups_of;
 use super::{Cluster, PATIENCE};
 use crate::types::VgUuid;
 
@@ -142,8 +142,4 @@ fn change(known: &watch::Sender<Arc<KnownNodes>>, change: impl FnOnce(&mut Known
 
 fn look(node: &PartialObjectMeta<Node>) -> KnownNode {
     KnownNode { uid: node.uid().unwrap_or_default(), groups: groups_of(node.labels()) }
-}
-
-pub(super) fn groups_of(labels: &BTreeMap<String, String>) -> BTreeSet<VgUuid> {
-    labels.iter().filter_map(|(key, value)| vg_of_label(key, value)).collect()
 }

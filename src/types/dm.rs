@@ -3,14 +3,6 @@ use std::str::FromStr;
 
 use super::{LvName, LvUuid, ParseError, VgName, VgUuid};
 
-/// The longest name that device mapper takes, in bytes (DM_NAME_LEN less the closing zero).
-pub(super) const LONGEST_DM_NAME: usize = 127;
-
-/// The length of a name in a device-mapper name: LVM doubles hyphens there.
-pub(super) fn mangled_len(name: &str) -> usize {
-    name.len() + name.bytes().filter(|byte| *byte == b'-').count()
-}
-
 /// The name that LVM gives a logical volume in device mapper: `vg-lv`, with doubled hyphens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DmName(String);
@@ -76,6 +68,7 @@ impl fmt::Display for DmUuid {
 
 #[cfg(test)]
 mod tests {
+    use super::super::lvm_name::mangled_len;
     use super::*;
 
     #[test]

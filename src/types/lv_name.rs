@@ -3,15 +3,12 @@ use std::str::FromStr;
 
 use uuid::Uuid;
 
-use super::vg_name::is_name_byte;
+use super::lvm_name::{LONGEST_DM_NAME, is_name_byte};
 use super::{CsiName, LvUuid, ParseError};
 
 /// The name of a logical volume, by LVM's rules (lvm(8), "VALID NAMES").
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LvName(String);
-
-/// The longest name that Quarry makes, hyphens counted twice: `snap-` and a UUID.
-pub(super) const LONGEST_MANGLED: usize = 46;
 
 /// Names that LVM keeps to itself, wholly or by their beginning (lvm(8), "VALID NAMES").
 const RESERVED_STARTS: [&str; 2] = ["snapshot", "pvmove"];
@@ -59,7 +56,7 @@ impl FromStr for LvName {
         match text {
             "" | "." | ".." => Err(bad("is not allowed by LVM")),
             _ if text.starts_with('-') => Err(bad("must not begin with a hyphen")),
-            _ if text.len() > super::dm::LONGEST_DM_NAME => Err(bad("is too long for LVM")),
+            _ if text.len() > LONGEST_DM_NAME => Err(bad("is too long for LVM")),
             _ if !text.bytes().all(is_name_byte) => Err(bad("may hold letters, digits and + _ . - only")),
             _ if RESERVED_STARTS.iter().any(|start| text.starts_with(start))
                 || RESERVED_PARTS.iter().any(|part| text.contains(part)) =>
@@ -79,7 +76,7 @@ impl fmt::Display for LvName {
 
 #[cfg(test)]
 mod tests {
-    use super::super::dm::mangled_len;
+    use super::super::lvm_name::{LONGEST_MANGLED, mangled_len};
     use super::*;
     use proptest::prelude::*;
 

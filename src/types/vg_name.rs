@@ -4,17 +4,11 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer};
 
 use super::ParseError;
-use super::dm::{LONGEST_DM_NAME, mangled_len};
-use super::lv_name::LONGEST_MANGLED;
+use super::lvm_name::{LONGEST_DM_NAME, LONGEST_MANGLED, is_name_byte, mangled_len};
 
 /// The name of a volume group, by LVM's rules (lvm(8), "VALID NAMES").
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct VgName(String);
-
-/// What LVM allows in the names of volume groups and logical volumes.
-pub(super) fn is_name_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'_' | b'.' | b'-')
-}
 
 impl VgName {
     /// The name.

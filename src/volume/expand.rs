@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use super::found::{Found, volume_in};
-use super::stage::look;
+use super::paths::look;
 use super::volumes::Volumes;
 use super::{Expanded, VolumeError};
 use crate::lvm::{Intent, View};

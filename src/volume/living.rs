@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use super::VolumeError;
 use super::found::Found;
-use super::publish::place_beside;
+use super::paths::place_beside;
 use super::volumes::Volumes;
 use crate::fs::{self, Health};
 use crate::types::{BlockDevice, FsType, TargetPath, VolumeCapability};

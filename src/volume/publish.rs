@@ -1,11 +1,10 @@
-use std::path::PathBuf;
-
 use super::VolumeError;
 use super::found::Found;
 use super::living::Place;
-use super::stage::{look, mount_table, right_mode, taken, unusable};
+use super::paths::{look, place_beside, same_rights, taken};
+use super::stage::{right_mode, unusable};
 use super::volumes::Volumes;
-use crate::mount::{self, MountError, Mounted};
+use crate::mount::{self, MountError};
 use crate::types::{
     AccessMode, BlockDevice, TargetPath, VolumeCapability, VolumeId, VolumeMode, VolumeState,
 };
@@ -101,22 +100,6 @@ async fn is_published(
     Ok(true)
 }
 
-/// Demands that the volume is at a path with the rights that are asked for.
-pub(super) fn same_rights(
-    found: &Found,
-    path: &TargetPath,
-    there: &Mounted,
-    read_only: bool,
-) -> Result<(), VolumeError> {
-    let is_read_only = there.mount.has_option("ro");
-    if is_read_only == read_only {
-        return Ok(());
-    }
-    let word = |read_only| if read_only { "read-only" } else { "writable" };
-    let difference = format!("it is {} there, and {} is asked for", word(is_read_only), word(read_only));
-    Err(VolumeError::Incompatible { id: found.id.clone(), path: path.to_path(), difference })
-}
-
 /// Whether a volume for one pod only is published nowhere else.
 async fn alone(found: &Found, device: &BlockDevice, request: &PublishRequest) -> Result<(), VolumeError> {
     if request.capability.access != AccessMode::SingleNodeSingleWriter {
@@ -126,28 +109,6 @@ async fn alone(found: &Found, device: &BlockDevice, request: &PublishRequest) ->
         None => Ok(()),
         Some(path) => Err(VolumeError::PublishedElsewhere { id: found.id.clone(), path }),
     }
-}
-
-/// A path at which the volume is used beside those that are the caller's own. The kernel tells paths
-/// without symbolic links, and so all of them are compared as it tells them.
-pub(super) async fn place_beside(
-    device: &BlockDevice,
-    own: &[&TargetPath],
-) -> Result<Option<PathBuf>, VolumeError> {
-    let mut ours = Vec::new();
-    for path in own {
-        ours.extend(look(path).await?.map(|there| there.mount.target));
-    }
-    Ok(places(device).await?.into_iter().find(|place| !ours.contains(place)))
-}
-
-/// Every path at which the volume is mounted or its device is bound.
-pub(super) async fn places(device: &BlockDevice) -> Result<Vec<PathBuf>, VolumeError> {
-    let table = mount_table().await?;
-    let mut places: Vec<PathBuf> = table.of_device(device.number).map(|mount| mount.target.clone()).collect();
-    let bound = mount::block_targets(device.number).await;
-    places.extend(bound.map_err(|error| VolumeError::host("the bound devices cannot be looked at", error))?);
-    Ok(places)
 }
 
 async fn bind(found: &Found, device: &BlockDevice, request: &PublishRequest) -> Result<(), MountError> {

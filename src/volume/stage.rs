@@ -3,11 +3,11 @@ use std::sync::Arc;
 use super::VolumeError;
 use super::found::Found;
 use super::living::Place;
-use super::publish::same_rights;
+use super::paths::{look, mount_table, same_rights, taken};
 use super::volumes::Volumes;
 use crate::device::Access;
 use crate::fs;
-use crate::mount::{self, MountError, MountTable, Mounted};
+use crate::mount::{self, MountError};
 use crate::types::{
     AccessMode, BlockDevice, FsType, TargetPath, VolumeCapability, VolumeId, VolumeMode, VolumeState,
 };
@@ -157,27 +157,6 @@ fn usable(found: Found) -> Result<Found, VolumeError> {
     match found.tags.state {
         VolumeState::Fresh | VolumeState::Used => Ok(found),
         _ => Err(unusable(&found)),
-    }
-}
-
-/// What is mounted at the path.
-pub(super) async fn look(path: &TargetPath) -> Result<Option<Mounted>, VolumeError> {
-    let looked = mount::look(path).await;
-    looked.map_err(|error| VolumeError::host(format!("{path} cannot be looked at"), error))
-}
-
-/// All that is mounted.
-pub(super) async fn mount_table() -> Result<MountTable, VolumeError> {
-    MountTable::read().await.map_err(|error| VolumeError::host("the mount table cannot be read", error))
-}
-
-/// Something else is there.
-pub(super) fn taken(id: &VolumeId, path: &TargetPath, there: &Mounted) -> VolumeError {
-    let kind = if there.is_device { "the device" } else { "a file system on device" };
-    VolumeError::TargetTaken {
-        id: id.clone(),
-        path: path.to_path(),
-        found: format!("{kind} {}", there.shows),
     }
 }
 

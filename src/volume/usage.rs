@@ -1,6 +1,5 @@
 use super::found::Found;
-use super::publish::places;
-use super::stage::look;
+use super::paths::{look, places};
 use super::volumes::Volumes;
 use super::{Usage, VolumeError, VolumeUsage};
 use crate::fs;
