@@ -30,7 +30,7 @@ const BOUND: Duration = Duration::from_secs(30);
 fn brisk() -> Tuning {
     Tuning {
         ping: Duration::from_millis(200),
-        pong: Duration::from_millis(300),
+        pong: Duration::from_secs(2),
         backoff_least: Duration::from_millis(10),
         backoff_most: Duration::from_millis(50),
         lookup: Duration::from_millis(100),
