@@ -1,12 +1,13 @@
 //! A change that hangs: everything else is answered in time, and all is well when it ends.
 
-use std::fs::File;
 use std::time::{Duration, Instant};
 
 use tonic::{Code, Status};
 
 use super::support::{OTHER, boot, recovers, start};
-use crate::driver::{Client, Driver, Mode, SIZE, VG, Volume, command, lv_of, refused, report, sh, until};
+use crate::driver::{
+    Client, Driver, Mode, SIZE, VG, Volume, command, lock_group, lv_of, refused, report, sh, until,
+};
 
 /// How long callers wait, and after how long a group counts as stuck; shorter than in life.
 const DEADLINE: Duration = Duration::from_secs(15);
@@ -16,12 +17,6 @@ const PATIENCE: [&str; 2] = ["--lvm-patience", "5s"];
 const MOST_THREADS: usize = 30;
 
 /// Takes LVM's lock of [`VG`] until it is dropped, as a hanging command of somebody else does.
-fn lock() -> File {
-    let lock = File::create(format!("/run/lock/lvm/V_{VG}")).unwrap();
-    lock.lock().unwrap();
-    lock
-}
-
 fn threads(driver: &Driver) -> usize {
     std::fs::read_dir(format!("/proc/{}/task", driver.pid())).unwrap().count()
 }
@@ -96,7 +91,7 @@ fn while_a_lock_is_held_every_call_is_answered_in_time_and_nothing_is_left_of_it
         ];
         volumes[2].prepared().await;
         volumes[3].prepared().await;
-        let lock = lock();
+        let lock = lock_group();
         let mut calls = vec![sent(&driver, &client).await];
         calls.extend(many(&client, &volumes));
         assert!(calls.len() >= 45, "{}", calls.len());

@@ -16,15 +16,20 @@ use tonic::Code;
 use super::api_server::{ApiServer, token};
 use super::process::{self, Process};
 use super::rig::{self, Mounts, Replica, at_node, hasty, patient, until};
-use crate::driver::{self, Client, Driver, MIB, Mode, VG, command, make_group, report, sh};
+use crate::driver::{self, Client, Driver, MIB, Mode, VG, command, lock_group, make_group, report, sh};
 
 const UID: &str = "3f6f0e3c-5d0a-4a55-9c8c-1d6f3b3c2f10";
 const OTHER: &str = "7d1a4c52-0b1e-4d0c-8a37-55f0c1a2b3d4";
 const CLAIMS: &str = "/api/v1/namespaces/prod/persistentvolumeclaims";
 
 async fn node(controller: SocketAddr, mounts: &Path) -> Driver {
+    node_with(controller, mounts, &[]).await
+}
+
+async fn node_with(controller: SocketAddr, mounts: &Path, arguments: &[&str]) -> Driver {
     let mut node = Command::new(env!("CARGO_BIN_EXE_quarry"));
     node.args(["node", "--volume-group", "vg*", "--node-name", "n1", "--health-address", "off"]);
+    node.args(arguments);
     node.arg(format!("--controller={controller}"));
     node.arg(format!("--ca-directory={}", mounts.display()));
     node.arg(format!("--token-file={}", mounts.join("token").display()));
@@ -198,6 +203,34 @@ fn a_group_that_is_not_to_be_used_is_offered_to_nobody_at_the_moment_of_the_refu
             }
             offered(&replica, VG, |room| room > 64 * MIB).await;
             replica.create(create(UID, "db", 64, Some(VG), Some("n1"))).await.unwrap();
+        });
+    });
+}
+
+#[test]
+fn a_group_that_is_stuck_is_offered_to_nobody_at_the_moment_of_the_refusal() {
+    lab::Machine::new().disk("512M").boot(|| {
+        make_group(VG, &lab::disks());
+        driver::folder("staging");
+        command("mount", &["--make-rshared", "/"]);
+        driver::run(async {
+            let server = ApiServer::new();
+            let replica = Replica::start(&server, hasty()).await;
+            let mounts = mounts(&server);
+            let _node = node_with(replica.address, mounts.path(), &["--lvm-patience", "2s"]).await;
+            offered(&replica, VG, |room| room > 64 * MIB).await;
+            let held = lock_group();
+            let mut sent = tonic::Request::new(create(OTHER, "web", 64, Some(VG), Some("n1")));
+            sent.set_timeout(Duration::from_secs(6));
+            rig::refused(replica.client().create_volume(sent).await, Code::Aborted, "the operation goes on");
+            takes_nothing(&replica, "is stuck").await;
+            drop(held);
+            offered(&replica, VG, |room| room > 64 * MIB).await;
+            for (uid, claim) in [(OTHER, "web"), (UID, "db")] {
+                let again = async || replica.create(create(uid, claim, 64, Some(VG), Some("n1"))).await.ok();
+                until("it is made", again, Option::is_some).await;
+            }
+            assert_eq!(report("lvs", "lv_name", VG).len(), 2);
         });
     });
 }
