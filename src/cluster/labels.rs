@@ -50,7 +50,7 @@ pub enum LabelError {
     Api(#[from] ClusterError),
 }
 
-/// The labels of nodes under [`VG_KEY_PREFIX`], and no others.
+/// The labels of nodes under [`crate::types::VG_KEY_PREFIX`], and no others.
 #[derive(Clone)]
 pub struct Labels {
     api: Api<PartialObjectMeta<Node>>,

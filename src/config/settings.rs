@@ -24,7 +24,7 @@ pub struct Settings {
     /// The unix socket on which the gRPC services are served. By default unix:///run/quarry/csi.sock.
     pub endpoint: Option<String>,
     /// Where GET /healthz is answered for probes: an address and a port, or off. By default off, and for a
-    /// node [::]:9809.
+    /// node port 9809 of every address.
     pub health_address: Option<String>,
     /// For a node: where its controllers are. NAME:PORT, of which every address is dialled, or ADDRESS:PORT
     /// with a comma between several. Needed, here or by flag.
