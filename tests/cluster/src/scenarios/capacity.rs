@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use futures_util::future::try_join_all;
 use k8s_openapi::api::core::v1::Event;
 use k8s_openapi::api::storage::v1::CSIStorageCapacity;
 use kube::Api;
@@ -128,9 +129,7 @@ async fn burst(cluster: &Cluster, space: &Space) -> Result<Vec<usize>, Error> {
         ensure(free >= RESERVE, || format!("{} has {free} bytes free, less than its reserve", node.name()))?;
         spread.push(volumes_on(node).await?.len());
     }
-    for name in &names {
-        delete_pair(space, name).await?;
-    }
+    try_join_all(names.iter().map(|name| delete_pair(space, name))).await?;
     volumes::gone(cluster).await?;
     Ok(spread)
 }
