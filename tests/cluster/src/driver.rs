@@ -29,6 +29,8 @@ const MANUALS_IMAGE: &str = " --set image.repository=registry.example/quarry";
 
 /// Helm and kubectl wait for the API server only.
 const COMMAND_LIMIT: Duration = Duration::from_secs(180);
+/// How much of a log is worth showing in an error.
+const LAST_LINES: i64 = 15;
 const READY_LIMIT: Duration = Duration::from_secs(300);
 
 impl Cluster {
@@ -73,7 +75,7 @@ impl Cluster {
     pub async fn driver_ready(&self) -> Result<(), Error> {
         match self.parts_ready().await {
             Err(Error::Late { what, limit, seen }) => {
-                let pods = self.driver_words().await.unwrap_or_else(|error| error.chain());
+                let pods = self.driver_words(Some(LAST_LINES)).await.unwrap_or_else(|error| error.chain());
                 Err(Error::Late { what, limit, seen: format!("{seen}\n{pods}") })
             }
             result => result,
@@ -105,8 +107,12 @@ impl Cluster {
         .map(drop)
     }
 
-    /// What the driver's pods are doing, and the last that they have written.
-    async fn driver_words(&self) -> Result<String, Error> {
+    /// What the driver's pods are doing, and what they have written: all of it, or so many last lines of each.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Api`] when they cannot be listed.
+    pub(crate) async fn driver_words(&self, lines: Option<i64>) -> Result<String, Error> {
         let pods: Api<Pod> = Api::namespaced(self.client(), NAMESPACE);
         let all = pods.list(&ListParams::default()).await.map_err(Error::api("list the driver's pods"))?;
         let mut words = String::new();
@@ -116,7 +122,7 @@ impl Cluster {
             for container in pod.spec.iter().flat_map(|spec| &spec.containers) {
                 let params = kube::api::LogParams {
                     container: Some(container.name.clone()),
-                    tail_lines: Some(15),
+                    tail_lines: lines,
                     ..Default::default()
                 };
                 let text =
@@ -136,7 +142,10 @@ fn commands() -> Result<String, Error> {
     let manual = paths::read(&Path::new(REPOSITORY).join(MANUAL))?;
     let block = block_after(&manual, STEP)
         .ok_or_else(|| Error::other(format!("{MANUAL} has no commands after {STEP:?}")))?;
-    Ok(block.replace(MANUALS_IMAGE, ""))
+    match block.replace(MANUALS_IMAGE, "") {
+        commands if commands != block => Ok(commands),
+        _ => Err(Error::other(format!("the commands of {MANUAL} have no{MANUALS_IMAGE}"))),
+    }
 }
 
 /// The first block of code after a line that begins so.
@@ -174,6 +183,12 @@ fn has_driver(node: Option<&CSINode>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_manual_says_how_to_install_the_driver() {
+        let commands = commands().unwrap();
+        assert!(commands.contains("helm install quarry deploy/chart"), "{commands}");
+    }
 
     #[test]
     fn the_commands_are_those_of_the_block_below_the_step() {

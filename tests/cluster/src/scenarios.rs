@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use tokio::time::timeout;
 
 use crate::report::{Outcome, Remark};
-use crate::{Cluster, Error, say};
+use crate::{Cluster, Error, Paths, paths, say};
 
 /// How long one scenario may take.
 const LIMIT: Duration = Duration::from_secs(1800);
@@ -82,6 +82,23 @@ impl Scenario {
             count => outcome.remark(&format!("{count} outage(s) of guests meanwhile")),
         }
         outcome.tell();
+        if self.driver && !outcome.passed() {
+            self.keep_words(cluster).await;
+        }
         outcome
+    }
+
+    /// The driver's logs end with the cluster; of a scenario that failed they are kept.
+    async fn keep_words(&self, cluster: &Cluster) {
+        let keep = async {
+            let words = cluster.driver_words(None).await?;
+            let file = Paths::find()?.logs().join(format!("{}-driver.log", self.name));
+            paths::write(&file, words)?;
+            say(&format!("the driver's logs: {}", file.display()));
+            Ok::<_, Error>(())
+        };
+        if let Err(error) = keep.await {
+            say(&error.chain());
+        }
     }
 }

@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use futures_util::future::try_join_all;
 use k8s_openapi::api::core::v1::Event;
 use k8s_openapi::api::storage::v1::CSIStorageCapacity;
 use kube::Api;
@@ -51,25 +52,36 @@ async fn set_reserve(cluster: &Cluster, reserve: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// Waits until what is published for a node is what its LVM has free, less a reserve.
+/// The classes of the examples, and whether their group is there.
+const CLASSES: [(&str, bool); 3] = [("quarry", true), ("quarry-retain", true), ("quarry-fast", false)];
+
+/// Waits until what is published for a node and each class is what its LVM has free, less a reserve.
 pub(super) async fn published(cluster: &Cluster, node: &Node, reserve: u64) -> Result<(), Error> {
     let wanted = room(node).await?.saturating_sub(reserve);
     let capacities: Api<CSIStorageCapacity> = Api::namespaced(cluster.client(), driver::NAMESPACE);
     let what = format!("{wanted} bytes to be published for {}", node.name());
     let show = |all: &[CSIStorageCapacity]| format!("{:?}", all.iter().map(shown).collect::<Vec<_>>());
     let is_there = |all: &[CSIStorageCapacity]| {
-        let own: Vec<_> = all.iter().filter(|one| is_of(one, node.name())).collect();
-        let [one] = own[..] else { return false };
-        let bytes = |quantity: &Option<_>| quantity.as_ref().and_then(bytes_of);
-        bytes(&one.capacity) == Some(wanted) && bytes(&one.maximum_volume_size) == Some(wanted)
+        let of_node: Vec<_> = all.iter().filter(|one| is_for(one, node.name())).collect();
+        of_node.len() == CLASSES.len()
+            && CLASSES.iter().all(|(class, has_group)| {
+                let bytes = if *has_group { wanted } else { 0 };
+                of_node.iter().any(|one| one.storage_class_name == *class && says(one, bytes))
+            })
     };
     wait::until_all(&capacities, &what, LIMIT, show, is_there).await.map(drop)
 }
 
-fn is_of(capacity: &CSIStorageCapacity, node: &str) -> bool {
+fn is_for(capacity: &CSIStorageCapacity, node: &str) -> bool {
     let labels = capacity.node_topology.as_ref().and_then(|topology| topology.match_labels.as_ref());
-    capacity.storage_class_name == driver::CLASS
-        && labels.is_some_and(|labels| labels.values().any(|value| value == node))
+    labels.is_some_and(|labels| labels.values().any(|value| value == node))
+}
+
+/// Of linear volumes the largest is as large as all that is free.
+fn says(capacity: &CSIStorageCapacity, bytes: u64) -> bool {
+    [&capacity.capacity, &capacity.maximum_volume_size]
+        .iter()
+        .all(|size| size.as_ref().and_then(bytes_of) == Some(bytes))
 }
 
 fn shown(capacity: &CSIStorageCapacity) -> String {
@@ -117,9 +129,7 @@ async fn burst(cluster: &Cluster, space: &Space) -> Result<Vec<usize>, Error> {
         ensure(free >= RESERVE, || format!("{} has {free} bytes free, less than its reserve", node.name()))?;
         spread.push(volumes_on(node).await?.len());
     }
-    for name in &names {
-        delete_pair(space, name).await?;
-    }
+    try_join_all(names.iter().map(|name| delete_pair(space, name))).await?;
     volumes::gone(cluster).await?;
     Ok(spread)
 }
