@@ -21,16 +21,16 @@ check: ## Format, lints, documentation, unit tests: no root, no guest.
 	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --workspace --no-deps
 	cargo test --workspace --lib --bins
 
-lab-tests: ## Tests on real LVM, in guests, and of the chart on a real API server.
+lab-tests: setup ## Tests on real LVM, in guests, and of the chart on a real API server.
 	$(build)
 	@$(built)/cluster build
 	cargo test --workspace --test '*'
 
-sanity: ## The conformance suite against the driver, in a guest.
+sanity: setup ## The conformance suite against the driver, in a guest.
 	$(build)
 	@$(built)/sanity
 
-cluster-tests: ## Scenarios in a Kubernetes cluster whose nodes are guests, the driver installed from its chart.
+cluster-tests: setup ## Scenarios in a Kubernetes cluster whose nodes are guests, the driver installed from its chart.
 	$(build)
 	@$(built)/deploy image --profile dev
 	@$(built)/cluster run --driver target/image/quarry-dev.tar wait_for_first_consumer stateful_set grow capacity
@@ -38,7 +38,7 @@ cluster-tests: ## Scenarios in a Kubernetes cluster whose nodes are guests, the 
 test: setup check lab-tests sanity cluster-tests ## All of the above.
 
 lab: override export CMD := $(value CMD)
-lab: ## Run CMD in a guest with a 4 GiB disk: make lab CMD='lsblk'
+lab: ## Run CMD in a guest with a 4 GiB disk, after make setup: make lab CMD='lsblk'
 	@cargo run --quiet --package lab -- run --disk 4G -- sh -c "$${CMD:?name a command: make lab CMD=lsblk}"
 
 image: setup ## Build the container image, target/image/quarry.tar (ARCH=arm64 for another architecture).

@@ -69,7 +69,7 @@ pub enum AppError {
     )]
     NotShared(PathBuf),
     /// The kubelet's directory cannot be looked at.
-    #[error("cannot use the kubelet's directory {}", .directory.display())]
+    #[error("cannot use the kubelet's directory {}: where it is elsewhere, --kubelet-directory says so", .directory.display())]
     Kubelet {
         /// The directory.
         directory: PathBuf,

@@ -43,7 +43,7 @@ pub enum Command {
     /// same connection, so it needs no port of its own and no permission of the API server. Needs root and
     /// LVM. Stop it with SIGTERM: it finishes what it began.
     #[command(
-        after_help = "Example:\n  quarry node --volume-group vg0 --controller quarry-controller.quarry.svc:9443"
+        after_help = "Example:\n  quarry node --volume-group vg0 --node-name node-1 \\\n    --controller quarry-controller.quarry-system.svc:9443"
     )]
     Node(Box<NodeFlags>),
     /// Serves Kubernetes' sidecars, and passes their calls on to the nodes.
@@ -52,7 +52,7 @@ pub enum Command {
     /// it has from them; several replicas may run. It finds the API server by its own service account, or by
     /// the file that KUBECONFIG names.
     #[command(after_help = "Example, outside of a cluster:\n  \
-                            KUBECONFIG=admin.conf quarry controller --namespace quarry --pod-name me")]
+                            KUBECONFIG=admin.conf quarry controller --namespace quarry-system --pod-name me")]
     Controller(Box<ControllerFlags>),
     /// Prints the JSON schema of a role's configuration file.
     #[command(after_help = "Example:\n  quarry config-schema > quarry.schema.json")]
@@ -67,6 +67,7 @@ pub enum Command {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Role {
     /// Of `quarry standalone` and `quarry node`, which have the same one.
+    #[value(alias = "node")]
     Standalone,
     /// Of `quarry controller`.
     Controller,

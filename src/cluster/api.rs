@@ -17,7 +17,9 @@ const CONNECT: Duration = Duration::from_secs(5);
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// Nothing says where it is.
-    #[error("nothing says where the API server is: neither a service account nor a kubeconfig is here")]
+    #[error(
+        "nothing says where the API server is: neither a service account nor a kubeconfig is here (in a pod it needs the former; elsewhere KUBECONFIG names the latter)"
+    )]
     Nowhere(#[source] Box<InferConfigError>),
     /// What says where it is makes no sense.
     #[error("the settings for the API server make no sense")]

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::lvm::Selection;
 use crate::telemetry::LogFormat;
-use crate::types::ParseError;
+use crate::types::{Bytes, ParseError};
 
 /// The configuration file of Quarry, a CSI driver over LVM. Every setting is also a flag of the same
 /// name, and a flag or its environment variable wins over the file.
@@ -64,6 +64,7 @@ pub struct Settings {
 /// Volume groups to use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(expecting = "an entry [[volume-groups]] with a name")]
 #[schemars(rename = "VolumeGroup")]
 pub struct GroupSettings {
     /// The name of a volume group, or a pattern in which * stands for any text.
@@ -108,9 +109,17 @@ impl GroupSettings {
 
     /// What the entry means.
     pub(super) fn resolve(self) -> Result<Selection, ParseError> {
-        let reserve = self.reserve.map(|text| text.parse()).transpose()?.unwrap_or_default();
+        let reserve = self.reserve.map(|text| reserve(&text)).transpose()?.unwrap_or_default();
         Ok(Selection { pattern: self.name.parse()?, reserve })
     }
+}
+
+/// A size with its unit: who writes 50 does not mean 50 bytes.
+fn reserve(text: &str) -> Result<Bytes, ParseError> {
+    let wrong = || ParseError::new("reserve", text, "must be a size with its unit, as in 10GiB, or 0");
+    let size: Bytes = text.parse().map_err(|_| wrong())?;
+    let has_unit = text.ends_with(|last: char| !last.is_ascii_digit());
+    if has_unit || size == Bytes::ZERO { Ok(size) } else { Err(wrong()) }
 }
 
 /// The JSON schema of the configuration file, for editors and for checks before a roll-out.

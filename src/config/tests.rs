@@ -5,7 +5,7 @@ use clap::{CommandFactory, FromArgMatches, Parser};
 
 use super::*;
 use crate::link::Controllers;
-use crate::types::{Bytes, VgName};
+use crate::types::{Bytes, VgName, chain};
 
 #[derive(Parser)]
 struct Line {
@@ -239,6 +239,20 @@ fn unknown_keys_in_a_file_are_refused() {
     for text in ["node_name = 'n1'", "volume-group = 'vg0'", "[[volume-groups]]\nname = 'a'\nreserved = '1'"]
     {
         assert!(toml::from_str::<Settings>(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn a_reserve_has_a_unit() {
+    let resolve = |reserve: &str| {
+        let groups = vec![GroupSettings { name: "vg0".into(), reserve: Some(reserve.into()) }];
+        Config::resolve(Settings { volume_groups: Some(groups), ..Settings::default() }, "host")
+    };
+    for text in ["0", "10GiB", "10 GiB", "10G", "4096B"] {
+        assert!(resolve(text).is_ok(), "{text}");
+    }
+    for text in ["", "50", "10%", "x", "GiB"] {
+        assert!(chain(&resolve(text).unwrap_err()).contains("as in 10GiB"), "{text}");
     }
 }
 

@@ -79,7 +79,7 @@ impl FromStr for Bytes {
         let (_, factor) = UNITS
             .iter()
             .find(|(name, _)| *name == unit)
-            .ok_or_else(|| bad("must end in Ki, Mi, Gi, Ti, Pi, Ei, k, M, G, T, P or no unit"))?;
+            .ok_or_else(|| bad("must end in KiB, MiB, GiB, TiB, PiB, EiB, kB, MB, GB, TB, PB or no unit"))?;
         number.checked_mul(*factor).map(Self).ok_or_else(|| bad("is too large"))
     }
 }

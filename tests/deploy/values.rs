@@ -100,6 +100,9 @@ fn a_wrong_value_is_refused_before_anything_is_installed() {
         ("image.digest=1234", "/image/digest"),
         ("volumeGroups[0].name=a b", "/volumeGroups/0/name"),
         ("volumeGroups[0].reserved=1GiB", "reserved"),
+        ("volumeGroups[0].name=a,volumeGroups[0].reserve=10%", "/volumeGroups/0/reserve"),
+        ("volumeGroups[0].name=a,volumeGroups[0].reserve=50", "/volumeGroups/0/reserve"),
+        ("log.level=loud", "/log/level"),
     ] {
         let mut helm = Command::new(tools::cluster("helm"));
         helm.args(["template", "quarry", "--set", wrong]).arg(path("deploy/chart"));
