@@ -18,6 +18,16 @@ async fn away(replica: &Replica, node: &str) {
     until("the node is away", refusal, |code| *code == Some(Code::Unavailable)).await;
 }
 
+/// A controller and a node that is linked to it by a connection that can be frozen and cut.
+async fn behind_proxy() -> (ApiServer, Replica, Proxy, Node) {
+    let server = ApiServer::new();
+    let replica = Replica::start(&server, patient()).await;
+    let proxy = Proxy::start(replica.address).await;
+    let node = Node::start(&server, "n1", 1, &[proxy.address]);
+    linked(&replica, "n1").await;
+    (server, replica, proxy, node)
+}
+
 #[tokio::test]
 async fn a_node_that_restarts_is_there_again_with_its_volumes() {
     let server = ApiServer::new();
@@ -49,11 +59,7 @@ async fn a_controller_that_restarts_never_says_that_there_is_no_room_before_its_
 
 #[tokio::test]
 async fn a_newer_link_takes_over_from_an_older_one() {
-    let server = ApiServer::new();
-    let replica = Replica::start(&server, patient()).await;
-    let proxy = Proxy::start(replica.address).await;
-    let node = Node::start(&server, "n1", 1, &[proxy.address]);
-    linked(&replica, "n1").await;
+    let (server, replica, proxy, node) = behind_proxy().await;
     let stub = Stub::new(&vg_uuid(1));
     stub.groups(|groups| groups[0].maximum_volume_bytes = 7);
     // The old one hangs, and nobody has noticed when the newer one comes.
@@ -69,11 +75,7 @@ async fn a_newer_link_takes_over_from_an_older_one() {
 
 #[tokio::test]
 async fn a_half_open_link_is_noticed_and_its_calls_may_go_on() {
-    let server = ApiServer::new();
-    let replica = Replica::start(&server, patient()).await;
-    let proxy = Proxy::start(replica.address).await;
-    let node = Node::start(&server, "n1", 1, &[proxy.address]);
-    linked(&replica, "n1").await;
+    let (_server, replica, proxy, node) = behind_proxy().await;
     let call = replica.create(create("slow-1", 8, Some("n1")));
     let freeze = async {
         node.stub.called("create slow-1").await;
@@ -91,11 +93,7 @@ async fn a_half_open_link_is_noticed_and_its_calls_may_go_on() {
 
 #[tokio::test]
 async fn a_connection_lost_in_the_middle_of_a_call_is_no_end_of_it() {
-    let server = ApiServer::new();
-    let replica = Replica::start(&server, patient()).await;
-    let proxy = Proxy::start(replica.address).await;
-    let node = Node::start(&server, "n1", 1, &[proxy.address]);
-    linked(&replica, "n1").await;
+    let (_server, replica, proxy, node) = behind_proxy().await;
     let call = replica.create(create("slow-1", 8, Some("n1")));
     let cut = async {
         node.stub.called("create slow-1").await;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -39,6 +39,17 @@ async fn node_with(controller: SocketAddr, mounts: &Path, arguments: &[&str]) ->
 fn mounts(server: &ApiServer) -> Mounts {
     server.put_node("n1", json!({}));
     Mounts::fresh(server, &token(server, "n1", 1, Duration::from_secs(3600)))
+}
+
+/// Boots a machine with the group [`VG`] on its disks and mounts that a host would see. The test's part is given
+/// a folder to stage in.
+fn boot(machine: lab::Machine, body: impl AsyncFnOnce(PathBuf)) {
+    machine.boot(|| {
+        make_group(VG, &lab::disks());
+        let staging = driver::folder("staging");
+        command("mount", &["--make-rshared", "/"]);
+        driver::run(body(staging));
+    });
 }
 
 /// A create for a claim, on the node or anywhere.
@@ -135,30 +146,25 @@ fn groups_come_and_are_renamed_under_a_node_that_stays_the_same_to_the_kubelet()
 
 #[test]
 fn a_group_that_is_filled_behind_the_drivers_back_is_full_at_the_moment_of_the_refusal() {
-    lab::Machine::new().disk("1G").boot(|| {
-        make_group(VG, &lab::disks());
-        driver::folder("staging");
-        command("mount", &["--make-rshared", "/"]);
-        driver::run(async {
-            let server = ApiServer::new();
-            let replica = Replica::start(&server, hasty()).await;
-            let mounts = mounts(&server);
-            let _node = node(replica.address, mounts.path()).await;
-            offered(&replica, VG, |room| room > 500 * MIB).await;
-            command("lvcreate", &["-y", "-n", "theirs", "-l", "90%FREE", VG]);
-            for node in [Some("n1"), None] {
-                let refusal = replica.create(create(UID, "db", 500, Some(VG), node)).await;
-                rig::refused(refusal, Code::ResourceExhausted, "500 MiB");
-                for place in [Some(at_node("n1")), None] {
-                    let room = replica.maximum_of(Some(VG), place.clone()).await.unwrap();
-                    assert!(room < 500 << 20, "{room} in {place:?}");
-                }
+    boot(lab::Machine::new().disk("1G"), async |_| {
+        let server = ApiServer::new();
+        let replica = Replica::start(&server, hasty()).await;
+        let mounts = mounts(&server);
+        let _node = node(replica.address, mounts.path()).await;
+        offered(&replica, VG, |room| room > 500 * MIB).await;
+        command("lvcreate", &["-y", "-n", "theirs", "-l", "90%FREE", VG]);
+        for node in [Some("n1"), None] {
+            let refusal = replica.create(create(UID, "db", 500, Some(VG), node)).await;
+            rig::refused(refusal, Code::ResourceExhausted, "500 MiB");
+            for place in [Some(at_node("n1")), None] {
+                let room = replica.maximum_of(Some(VG), place.clone()).await.unwrap();
+                assert!(room < 500 << 20, "{room} in {place:?}");
             }
-            offered(&replica, VG, |room| room == free(VG)).await;
-            command("lvremove", &["-y", &format!("{VG}/theirs")]);
-            offered(&replica, VG, |room| room == free(VG)).await;
-            replica.create(create(UID, "db", 500, Some(VG), Some("n1"))).await.unwrap();
-        });
+        }
+        offered(&replica, VG, |room| room == free(VG)).await;
+        command("lvremove", &["-y", &format!("{VG}/theirs")]);
+        offered(&replica, VG, |room| room == free(VG)).await;
+        replica.create(create(UID, "db", 500, Some(VG), Some("n1"))).await.unwrap();
     });
 }
 
@@ -178,147 +184,127 @@ async fn takes_nothing(replica: &Replica, reason: &str) {
 
 #[test]
 fn a_group_that_is_not_to_be_used_is_offered_to_nobody_at_the_moment_of_the_refusal() {
-    lab::Machine::new().disk("256M").disk("256M").boot(|| {
-        make_group(VG, &lab::disks());
-        driver::folder("staging");
-        command("mount", &["--make-rshared", "/"]);
-        driver::run(async {
-            let server = ApiServer::new();
-            let replica = Replica::start(&server, hasty()).await;
-            let mounts = mounts(&server);
-            let _node = node(replica.address, mounts.path()).await;
-            let disk = lab::disks().remove(1).display().to_string();
-            for (befalls, reason, ends) in [
-                (format!("vgexport -q {VG}"), "it is exported", format!("vgimport -q {VG}")),
-                (
-                    format!("dd if={disk} of=/hidden bs=1M count=1 status=none; wipefs -q -a {disk}"),
-                    "missing",
-                    format!("dd if=/hidden of={disk} conv=fsync status=none; udevadm trigger {disk} || true"),
-                ),
-            ] {
-                offered(&replica, VG, |room| room > 64 * MIB).await;
-                sh(&befalls);
-                takes_nothing(&replica, reason).await;
-                sh(&ends);
-            }
+    boot(lab::Machine::new().disk("256M").disk("256M"), async |_| {
+        let server = ApiServer::new();
+        let replica = Replica::start(&server, hasty()).await;
+        let mounts = mounts(&server);
+        let _node = node(replica.address, mounts.path()).await;
+        let disk = lab::disks().remove(1).display().to_string();
+        for (befalls, reason, ends) in [
+            (format!("vgexport -q {VG}"), "it is exported", format!("vgimport -q {VG}")),
+            (
+                format!("dd if={disk} of=/hidden bs=1M count=1 status=none; wipefs -q -a {disk}"),
+                "missing",
+                format!("dd if=/hidden of={disk} conv=fsync status=none; udevadm trigger {disk} || true"),
+            ),
+        ] {
             offered(&replica, VG, |room| room > 64 * MIB).await;
-            replica.create(create(UID, "db", 64, Some(VG), Some("n1"))).await.unwrap();
-        });
+            sh(&befalls);
+            takes_nothing(&replica, reason).await;
+            sh(&ends);
+        }
+        offered(&replica, VG, |room| room > 64 * MIB).await;
+        replica.create(create(UID, "db", 64, Some(VG), Some("n1"))).await.unwrap();
     });
 }
 
 #[test]
 fn a_group_that_is_stuck_is_offered_to_nobody_at_the_moment_of_the_refusal() {
-    lab::Machine::new().disk("512M").boot(|| {
-        make_group(VG, &lab::disks());
-        driver::folder("staging");
-        command("mount", &["--make-rshared", "/"]);
-        driver::run(async {
-            let server = ApiServer::new();
-            let replica = Replica::start(&server, hasty()).await;
-            let mounts = mounts(&server);
-            let _node = node_with(replica.address, mounts.path(), &["--lvm-patience", "2s"]).await;
-            offered(&replica, VG, |room| room > 64 * MIB).await;
-            let held = lock_group();
-            let mut sent = tonic::Request::new(create(OTHER, "web", 64, Some(VG), Some("n1")));
-            sent.set_timeout(Duration::from_secs(6));
-            rig::refused(replica.client().create_volume(sent).await, Code::Aborted, "the operation goes on");
-            takes_nothing(&replica, "is stuck").await;
-            drop(held);
-            offered(&replica, VG, |room| room > 64 * MIB).await;
-            for (uid, claim) in [(OTHER, "web"), (UID, "db")] {
-                let again = async || replica.create(create(uid, claim, 64, Some(VG), Some("n1"))).await.ok();
-                until("it is made", again, Option::is_some).await;
-            }
-            assert_eq!(report("lvs", "lv_name", VG).len(), 2);
-        });
+    boot(lab::Machine::new().disk("512M"), async |_| {
+        let server = ApiServer::new();
+        let replica = Replica::start(&server, hasty()).await;
+        let mounts = mounts(&server);
+        let _node = node_with(replica.address, mounts.path(), &["--lvm-patience", "2s"]).await;
+        offered(&replica, VG, |room| room > 64 * MIB).await;
+        let held = lock_group();
+        let mut sent = tonic::Request::new(create(OTHER, "web", 64, Some(VG), Some("n1")));
+        sent.set_timeout(Duration::from_secs(6));
+        rig::refused(replica.client().create_volume(sent).await, Code::Aborted, "the operation goes on");
+        takes_nothing(&replica, "is stuck").await;
+        drop(held);
+        offered(&replica, VG, |room| room > 64 * MIB).await;
+        for (uid, claim) in [(OTHER, "web"), (UID, "db")] {
+            let again = async || replica.create(create(uid, claim, 64, Some(VG), Some("n1"))).await.ok();
+            until("it is made", again, Option::is_some).await;
+        }
+        assert_eq!(report("lvs", "lv_name", VG).len(), 2);
     });
 }
 
 #[test]
 fn volumes_are_found_by_name_and_orphans_by_their_claims() {
-    lab::Machine::new().disk("1G").boot(|| {
-        make_group(VG, &lab::disks());
-        let staging = driver::folder("staging");
-        command("mount", &["--make-rshared", "/"]);
-        driver::run(async {
-            let server = ApiServer::new();
-            for (name, uid) in [("db", UID), ("web", OTHER)] {
-                server.put(CLAIMS, json!({"metadata": {"name": name, "uid": uid}, "spec": {}}));
-            }
-            let pace = Pace { orphans: Duration::from_millis(200), orphan_age: Duration::ZERO, ..hasty() };
-            let start = async |name| {
-                let collect = |settings: &mut quarry::config::ControllerSettings| {
-                    settings.collect_orphans = Some(true);
-                };
-                Replica::start_as(name, server.cluster(), pace.clone(), collect).await
+    boot(lab::Machine::new().disk("1G"), async |staging| {
+        let server = ApiServer::new();
+        for (name, uid) in [("db", UID), ("web", OTHER)] {
+            server.put(CLAIMS, json!({"metadata": {"name": name, "uid": uid}, "spec": {}}));
+        }
+        let pace = Pace { orphans: Duration::from_millis(200), orphan_age: Duration::ZERO, ..hasty() };
+        let start = async |name| {
+            let collect = |settings: &mut quarry::config::ControllerSettings| {
+                settings.collect_orphans = Some(true);
             };
-            let first = start("first").await;
-            let mounts = mounts(&server);
-            let process = node(first.address, mounts.path()).await;
-            offered(&first, VG, |room| room > 0).await;
-            server.until("the cluster is known", |server| server.asked_for("GET", "kube-system") > 0).await;
-            let used = first.create(create(OTHER, "web", 50, None, None)).await.unwrap();
-            let volume = first.create(create(UID, "db", 50, None, None)).await.unwrap();
-            let mut kubelet = process.client().await;
-            kubelet.stage(&used.volume_id, &staging, Mode::Ext4).await.unwrap();
-            kubelet.unstage(&used.volume_id, &staging).await.unwrap();
-            process.stop();
-            first.stop().await;
+            Replica::start_as(name, server.cluster(), pace.clone(), collect).await
+        };
+        let first = start("first").await;
+        let mounts = mounts(&server);
+        let process = node(first.address, mounts.path()).await;
+        offered(&first, VG, |room| room > 0).await;
+        server.until("the cluster is known", |server| server.asked_for("GET", "kube-system") > 0).await;
+        let used = first.create(create(OTHER, "web", 50, None, None)).await.unwrap();
+        let volume = first.create(create(UID, "db", 50, None, None)).await.unwrap();
+        let mut kubelet = process.client().await;
+        kubelet.stage(&used.volume_id, &staging, Mode::Ext4).await.unwrap();
+        kubelet.unstage(&used.volume_id, &staging).await.unwrap();
+        process.stop();
+        first.stop().await;
 
-            // A controller that knows nothing of it finds the volume by asking.
-            let second = start("second").await;
-            let _process = node(second.address, mounts.path()).await;
-            offered(&second, VG, |room| room > 0).await;
-            assert_eq!(second.create(create(UID, "db", 50, None, None)).await.unwrap(), volume);
-            assert_eq!(report("lvs", "lv_name", VG).len(), 2);
+        // A controller that knows nothing of it finds the volume by asking.
+        let second = start("second").await;
+        let _process = node(second.address, mounts.path()).await;
+        offered(&second, VG, |room| room > 0).await;
+        assert_eq!(second.create(create(UID, "db", 50, None, None)).await.unwrap(), volume);
+        assert_eq!(report("lvs", "lv_name", VG).len(), 2);
 
-            // Both claims go: one volume was never used.
-            server.delete(CLAIMS, "web");
-            server.delete(CLAIMS, "db");
-            server
-                .until("the orphan's end", |server| {
-                    server.events("n1").iter().any(|(reason, _)| reason == "OrphanRemoved")
-                })
-                .await;
-            let left = report("lvs", "lv_name", VG);
-            assert_eq!(left, [used.volume_id.split_once('/').unwrap().1]);
-            assert!(server.events("n1").iter().all(|(_, note)| !note.contains(OTHER)));
-            second.delete(&used.volume_id).await.unwrap();
-        });
+        // Both claims go: one volume was never used.
+        server.delete(CLAIMS, "web");
+        server.delete(CLAIMS, "db");
+        server
+            .until("the orphan's end", |server| {
+                server.events("n1").iter().any(|(reason, _)| reason == "OrphanRemoved")
+            })
+            .await;
+        let left = report("lvs", "lv_name", VG);
+        assert_eq!(left, [used.volume_id.split_once('/').unwrap().1]);
+        assert!(server.events("n1").iter().all(|(_, note)| !note.contains(OTHER)));
+        second.delete(&used.volume_id).await.unwrap();
     });
 }
 
 #[test]
 fn both_roles_as_processes_make_grow_and_remove_a_volume() {
-    lab::Machine::new().disk("1G").boot(|| {
-        make_group(VG, &lab::disks());
-        let staging = driver::folder("staging");
-        command("mount", &["--make-rshared", "/"]);
-        driver::run(async {
-            let (server, dir) = (ApiServer::new(), tempfile::tempdir().unwrap());
-            process::kubeconfig(dir.path(), &format!("http://{}", server.listen().await));
-            let link: SocketAddr = "127.0.0.1:9443".parse().unwrap();
-            let mut controller = process::command(dir.path(), link);
-            let _controller = Process(controller.stderr(Stdio::inherit()).spawn().unwrap());
-            let mounts = mounts(&server);
-            let node = node(link, mounts.path()).await;
-            let socket = dir.path().join("csi.sock");
-            let connect = async || Client::connect(&socket).await;
-            let mut sidecar = until("the controller serves", connect, Option::is_some).await.unwrap();
-            let request = create(UID, "db", 100, Some(VG), Some("n1"));
-            let made = async || sidecar.clone().create_with(request.clone()).await.ok();
-            let volume = until("the volume", made, Option::is_some).await.unwrap();
-            let place = volume.accessible_topology[0].segments.keys().next().unwrap();
-            assert_eq!(server.labels("n1"), std::slice::from_ref(place));
-            let mut kubelet = node.client().await;
-            kubelet.stage(&volume.volume_id, &staging, Mode::Ext4).await.unwrap();
-            let size = sidecar.expand(&volume.volume_id, 200 * MIB, Mode::Ext4).await.unwrap();
-            assert_eq!(size, 200 * MIB);
-            kubelet.unstage(&volume.volume_id, &staging).await.unwrap();
-            sidecar.delete(&volume.volume_id).await.unwrap();
-            assert!(report("lvs", "lv_name", VG).is_empty());
-            assert!(node.stop().success());
-        });
+    boot(lab::Machine::new().disk("1G"), async |staging| {
+        let (server, dir) = (ApiServer::new(), tempfile::tempdir().unwrap());
+        process::kubeconfig(dir.path(), &format!("http://{}", server.listen().await));
+        let link: SocketAddr = "127.0.0.1:9443".parse().unwrap();
+        let mut controller = process::command(dir.path(), link);
+        let _controller = Process(controller.stderr(Stdio::inherit()).spawn().unwrap());
+        let mounts = mounts(&server);
+        let node = node(link, mounts.path()).await;
+        let socket = dir.path().join("csi.sock");
+        let connect = async || Client::connect(&socket).await;
+        let mut sidecar = until("the controller serves", connect, Option::is_some).await.unwrap();
+        let request = create(UID, "db", 100, Some(VG), Some("n1"));
+        let made = async || sidecar.clone().create_with(request.clone()).await.ok();
+        let volume = until("the volume", made, Option::is_some).await.unwrap();
+        let place = volume.accessible_topology[0].segments.keys().next().unwrap();
+        assert_eq!(server.labels("n1"), std::slice::from_ref(place));
+        let mut kubelet = node.client().await;
+        kubelet.stage(&volume.volume_id, &staging, Mode::Ext4).await.unwrap();
+        let size = sidecar.expand(&volume.volume_id, 200 * MIB, Mode::Ext4).await.unwrap();
+        assert_eq!(size, 200 * MIB);
+        kubelet.unstage(&volume.volume_id, &staging).await.unwrap();
+        sidecar.delete(&volume.volume_id).await.unwrap();
+        assert!(report("lvs", "lv_name", VG).is_empty());
+        assert!(node.stop().success());
     });
 }

@@ -90,13 +90,6 @@ impl Error {
 
     /// The message with all its causes.
     pub fn chain(&self) -> String {
-        let mut text = self.to_string();
-        let mut cause = std::error::Error::source(self);
-        while let Some(error) = cause {
-            text.push_str(": ");
-            text.push_str(&error.to_string());
-            cause = error.source();
-        }
-        text
+        lab::chain(self)
     }
 }

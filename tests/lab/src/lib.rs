@@ -47,7 +47,7 @@ mod slots;
 mod strays;
 pub mod supervisor;
 
-pub use error::Error;
+pub use error::{Error, chain};
 pub use inside::{disks, is_guest, power_cut, tell, wait_for};
 pub use job::Job;
 pub use machine::Machine;
