@@ -10,15 +10,20 @@ use crate::driver::{
 };
 
 /// How long callers wait, and after how long a group counts as stuck; shorter than in life.
-const DEADLINE: Duration = Duration::from_secs(15);
-const PATIENCE: [&str; 2] = ["--lvm-patience", "5s"];
+const DEADLINE: Duration = Duration::from_secs(30);
+const PATIENCE: [&str; 2] = ["--lvm-patience", "15s"];
 
 /// How many threads are enough: some that serve, some that wait for disks, one for each call never.
 const MOST_THREADS: usize = 30;
 
-/// Takes LVM's lock of [`VG`] until it is dropped, as a hanging command of somebody else does.
 fn threads(driver: &Driver) -> usize {
     std::fs::read_dir(format!("/proc/{}/task", driver.pid())).unwrap().count()
+}
+
+/// Waits until no more threads than that are left; those that a burst of calls needed for a moment
+/// end when they had nothing to do for ten seconds.
+async fn few_threads(driver: &Driver) {
+    until("few threads", async || threads(driver) < MOST_THREADS).await;
 }
 
 /// A call that runs, its kind, and what came of it after how long.
@@ -94,10 +99,11 @@ fn while_a_lock_is_held_every_call_is_answered_in_time_and_nothing_is_left_of_it
         let lock = lock_group();
         let mut calls = vec![sent(&driver, &client).await];
         calls.extend(many(&client, &volumes));
-        assert!(calls.len() >= 45, "{}", calls.len());
+        few_threads(&driver).await;
+        let waiting = calls.iter().filter(|call| !call.is_finished()).count();
+        assert!(waiting >= 25, "{waiting} of {}", calls.len());
         driver.log().soon(&["lvm does not answer", "the group is stuck"]).await;
         answers_while_stuck(&client, &volumes).await;
-        assert!(threads(&driver) < MOST_THREADS, "{}", threads(&driver));
         for call in calls {
             let (kind, answer, after) = call.await.unwrap();
             assert!(after < DEADLINE, "{kind}: {after:?} {answer:?}");
@@ -124,7 +130,7 @@ async fn answers_while_stuck(client: &Client, volumes: &[Volume; 4]) {
     }
     let any = client.create("pvc-anywhere", SIZE, Mode::Block).await.unwrap();
     client.delete(&any.volume_id).await.unwrap();
-    assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < DEADLINE, "{:?}", begun.elapsed());
 }
 
 /// The change that hung is done, and no other was begun.
@@ -137,7 +143,7 @@ async fn is_well_again(driver: &Driver, client: &Client, volumes: &[Volume; 4]) 
     volumes[0].end().await;
     volumes[2].delete().await.unwrap();
     assert_eq!(volumes[3].expand(64 << 20).await.unwrap(), 64 << 20);
-    assert!(threads(driver) < MOST_THREADS);
+    few_threads(driver).await;
 }
 
 #[test]
