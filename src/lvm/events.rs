@@ -1,5 +1,7 @@
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,21 +25,27 @@ const DEBOUNCE: Duration = Duration::from_millis(300);
 const SLOW: Duration = Duration::from_secs(60);
 
 /// Looks for new and changed volume groups: when somebody's lvm command takes a lock that no group of
-/// ours is under, when a disk comes or goes, and once a minute.
+/// ours is under, when a disk comes, goes or holds something new, and once a minute.
 ///
 /// Changes inside a known group need no event: each use of it reads its metadata header.
 pub async fn watch(groups: Arc<Groups>, lock_dir: PathBuf, stop: CancellationToken) {
     let mut locks = Source::new("the lock directory", LockFiles::open(&lock_dir));
     let mut disks = Source::new("the kernel's device events", Uevents::open());
     loop {
-        tokio::select! {
+        let told = tokio::select! {
             () = stop.cancelled() => return,
-            () = locks.event(|name| concerns(&groups, name)) => {}
-            () = disks.event(is_disk) => {}
-            () = tokio::time::sleep(SLOW) => {}
-        }
+            _ = locks.event(|name| concerns(&groups, name).then_some(())) => None,
+            disk = disks.event(disk) => disk,
+            () = tokio::time::sleep(SLOW) => None,
+        };
         if stop.run_until_cancelled(tokio::time::sleep(DEBOUNCE)).await.is_none() {
             return;
+        }
+        if let Some(Disk::Written(device)) = told
+            && groups.knows_what_is_on(&device).await
+        {
+            tracing::debug!(device = %device.display(), "written to, and known");
+            continue;
         }
         if let Err(error) = groups.rescan().await {
             tracing::warn!(error = chain(&error), "cannot look for volume groups");
@@ -56,12 +64,28 @@ fn concerns(groups: &Groups, lock: &[u8]) -> bool {
     !groups.all().iter().any(|group| known(group) && notices(group))
 }
 
-/// Whether a uevent is about a disk. Device mapper's own are left out: each of our activations makes one.
-fn is_disk(event: &[u8]) -> bool {
-    let mut fields = event.split(|byte| *byte == 0);
-    let name = |field: &&[u8]| field.starts_with(b"DEVNAME=");
-    fields.clone().any(|field| field == b"SUBSYSTEM=block")
-        && fields.find(name).is_some_and(|name| !name.starts_with(b"DEVNAME=dm-"))
+/// What a uevent tells of a disk.
+#[derive(Debug, PartialEq, Eq)]
+enum Disk {
+    /// It came or went.
+    ComeOrGone,
+    /// Somebody may have written to this device: udev lets the kernel say so whenever one that was open
+    /// for writing is closed (inotify(7), the `watch` option of udev(7)), as after each of our commits.
+    Written(PathBuf),
+}
+
+/// Reads a uevent, if it is about a disk. Device mapper's own are left out: each of our activations makes
+/// one.
+fn disk(event: &[u8]) -> Option<Disk> {
+    let field = |key: &[u8]| event.split(|byte| *byte == 0).find_map(|field| field.strip_prefix(key));
+    let name = field(b"DEVNAME=").filter(|name| !name.starts_with(b"dm-"))?;
+    if field(b"SUBSYSTEM=")? != b"block" {
+        return None;
+    }
+    if field(b"ACTION=")? != b"change" {
+        return Some(Disk::ComeOrGone);
+    }
+    Some(Disk::Written(Path::new("/dev").join(OsStr::from_bytes(name))))
 }
 
 /// Something that tells of events.
@@ -84,16 +108,20 @@ impl<E: Events> Source<E> {
         }
     }
 
-    /// Waits for an event that `matters`; for ever where there is no source.
-    async fn event(&mut self, matters: impl Fn(&[u8]) -> bool) {
+    /// Waits for an event of which `judge` makes something; for ever where there is no source. `None` is
+    /// an event that nobody could read.
+    async fn event<T>(&mut self, judge: impl Fn(&[u8]) -> Option<T>) -> Option<T> {
         loop {
             let Some(events) = &self.0 else { return std::future::pending().await };
             let taken = events.async_io(Interest::READABLE, |events| Ok(events.take()?)).await;
             match taken {
-                Ok(batch) if batch.iter().any(|event| matters(event)) => return,
+                Ok(batch) => {
+                    if let Some(told) = batch.iter().find_map(|event| judge(event)) {
+                        return Some(told);
+                    }
+                }
                 // More came than the kernel kept: any of it may have mattered.
-                Err(error) if error.raw_os_error() == Some(Errno::ENOBUFS as i32) => return,
-                Ok(_) => {}
+                Err(error) if error.raw_os_error() == Some(Errno::ENOBUFS as i32) => return None,
                 Err(error) => {
                     tracing::warn!(%error, "events have ended: changes are noticed within a minute");
                     self.0 = None;
@@ -176,12 +204,14 @@ mod tests {
 
     #[test]
     fn only_disks_that_are_not_device_mappers_matter() {
-        let event = |name: &str| {
-            format!("add@/devices/x\0ACTION=add\0SUBSYSTEM=block\0DEVNAME={name}\0").into_bytes()
+        let event = |action: &str, name: &str| {
+            format!("{action}@/devices/x\0ACTION={action}\0SUBSYSTEM=block\0DEVNAME={name}\0").into_bytes()
         };
-        assert!(is_disk(&event("sdb")));
-        assert!(!is_disk(&event("dm-3")));
-        assert!(!is_disk(b"add@/devices/y\0SUBSYSTEM=net\0INTERFACE=eth0\0"));
+        assert_eq!(disk(&event("add", "sdb")), Some(Disk::ComeOrGone));
+        assert_eq!(disk(&event("remove", "sdb")), Some(Disk::ComeOrGone));
+        assert_eq!(disk(&event("change", "sdb")), Some(Disk::Written("/dev/sdb".into())));
+        assert_eq!(disk(&event("change", "dm-3")), None);
+        assert_eq!(disk(b"add@/devices/y\0ACTION=add\0SUBSYSTEM=net\0INTERFACE=eth0\0"), None);
     }
 
     #[tokio::test]
@@ -189,7 +219,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut source = Source::new("test", LockFiles::open(dir.path()));
         std::fs::write(dir.path().join("P_global"), "").unwrap();
-        let seen = source.event(|name| name == b"P_global");
+        let seen = source.event(|name| (name == b"P_global").then_some(()));
         tokio::time::timeout(Duration::from_secs(10), seen).await.expect("no event came");
     }
 }

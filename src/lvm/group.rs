@@ -132,6 +132,15 @@ impl Group {
         }
     }
 
+    /// Whether its disks hold nothing newer than what was read of them. While a turn runs they may: it
+    /// ends by reading them.
+    pub(super) async fn is_as_read(&self) -> bool {
+        match (self.seat.try_lock(), self.serving()) {
+            (Ok(seat), Ok(sighting)) => seat.still_true(self, &sighting).await.is_some(),
+            (busy, _) => busy.is_err(),
+        }
+    }
+
     /// Looks at the whole machine, and takes note of this group.
     pub(super) async fn look(&self) -> Result<Sighting, GroupError> {
         let rows = self.backend.look().await.map_err(GroupError::Look)?;

@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -105,6 +106,15 @@ impl Groups {
         }
         self.rescan().await?;
         known().ok_or_else(|| GroupError::Unseen(uuid.clone()))
+    }
+
+    /// Whether the device is a disk of a group of ours, and everything that was committed there is known.
+    pub(super) async fn knows_what_is_on(&self, device: &Path) -> bool {
+        let holds = |group: &Arc<Group>| group.devices().iter().any(|own| own == device);
+        match self.all().into_iter().find(holds) {
+            Some(group) => group.healthy().is_ok() && group.is_as_read().await,
+            None => false,
+        }
     }
 
     /// Lets go of what runs LVM's commands, so that it ends though somebody holds on to the groups. A group

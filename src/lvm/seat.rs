@@ -42,7 +42,8 @@ impl Seat {
         self.load(group, sighting).await
     }
 
-    async fn still_true(&self, group: &Group, sighting: &Sighting) -> Option<Arc<View>> {
+    /// The view, if the disks' headers are those under which it was read.
+    pub(super) async fn still_true(&self, group: &Group, sighting: &Sighting) -> Option<Arc<View>> {
         let (held, view) = self.view.as_ref()?;
         let now = group.backend.fingerprint(&sighting.devices).await.ok()?;
         (now == *held).then(|| Arc::clone(view))

@@ -28,9 +28,14 @@ impl Log {
         String::from_utf8_lossy(&self.0.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
     }
 
+    /// How many lines of it hold all of these words.
+    pub(crate) fn count(&self, words: &[&str]) -> usize {
+        self.text().lines().filter(|line| words.iter().all(|word| line.contains(word))).count()
+    }
+
     /// Whether some line of it holds all of these words.
     pub(crate) fn has(&self, words: &[&str]) -> bool {
-        self.text().lines().any(|line| words.iter().all(|word| line.contains(word)))
+        self.count(words) > 0
     }
 
     /// Waits until some line holds all of these words.

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use tonic::Code;
 
-use super::support::{OTHER, boot, resting, spare, start, works};
-use crate::driver::{MIB, Mode, SIZE, VG, Volume, command, refused, report, sh};
+use super::support::{OTHER, announce, boot, resting, spare, start, works};
+use crate::driver::{MIB, Mode, SIZE, VG, Volume, command, refused, report, sh, until};
 
 /// How LVM marks a group from which a disk is missing, or a disk that it takes for missing.
 fn is_whole() {
@@ -59,6 +59,31 @@ fn volumes_of_a_renamed_group_are_used_and_new_ones_are_made_only_under_a_chosen
             volume.delete().await.unwrap();
         }
         assert_eq!(report("lvs", "lv_name", name), Vec::<String>::new());
+    });
+}
+
+/// udev tells of each of the driver's own writes; a look at all disks takes longer than what it was told of.
+#[test]
+fn the_driver_looks_at_all_disks_for_what_others_wrote_and_not_for_its_own_writes() {
+    boot(async || {
+        let (driver, client) = start(&[]).await;
+        let disk = lab::disks().remove(0);
+        let known = ["written to, and known", disk.to_str().unwrap()];
+        let look = ["running", "lvm pvs"];
+        let volume = Volume::create(&client, "pvc-a", Mode::Ext4).await;
+        volume.prepared().await;
+        let looks = driver.log().count(&look);
+        announce(&disk);
+        driver.log().soon(&known).await;
+        volume.expand(64 * MIB).await.unwrap();
+        announce(&disk);
+        until("the second event is known", async || driver.log().count(&known) == 2).await;
+        assert_eq!(driver.log().count(&look), looks);
+
+        command("vgchange", &["-q", "--addtag", "somebody", VG]);
+        announce(&disk);
+        until("a look", async || driver.log().count(&look) > looks).await;
+        assert_eq!(driver.log().count(&known), 2);
     });
 }
 
