@@ -4,9 +4,11 @@ mod capacity;
 mod empty_dir;
 mod grow;
 mod node_faults;
+mod replicas;
 mod restarts;
 mod stateful_set;
 mod times;
+mod volume_groups;
 mod volumes;
 mod wait_for_first_consumer;
 
@@ -42,6 +44,8 @@ pub(crate) const ALL: &[Scenario] = &[
     of_driver("grow", |cluster| Box::pin(grow::run(cluster))),
     of_driver("capacity", |cluster| Box::pin(capacity::run(cluster))),
     of_driver("restarts", |cluster| Box::pin(restarts::run(cluster))),
+    of_driver("replicas", |cluster| Box::pin(replicas::run(cluster))),
+    of_driver("volume_groups", |cluster| Box::pin(volume_groups::run(cluster))),
     of_driver("time_pod_over_emptydir", |cluster| Box::pin(times::pod_over_empty_dir(cluster))),
     of_driver("time_expand", |cluster| Box::pin(times::expand(cluster))),
 ];

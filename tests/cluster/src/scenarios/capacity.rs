@@ -57,7 +57,11 @@ const CLASSES: [(&str, bool); 3] = [("quarry", true), ("quarry-retain", true), (
 
 /// Waits until what is published for a node and each class is what its LVM has free, less a reserve.
 pub(super) async fn published(cluster: &Cluster, node: &Node, reserve: u64) -> Result<(), Error> {
-    let wanted = room(node).await?.saturating_sub(reserve);
+    publishes(cluster, node, room(node).await?.saturating_sub(reserve)).await
+}
+
+/// Waits until this is published for a node and each class of a group that is there, in bytes.
+pub(super) async fn publishes(cluster: &Cluster, node: &Node, wanted: u64) -> Result<(), Error> {
     let capacities: Api<CSIStorageCapacity> = Api::namespaced(cluster.client(), driver::NAMESPACE);
     let what = format!("{wanted} bytes to be published for {}", node.name());
     let show = |all: &[CSIStorageCapacity]| format!("{:?}", all.iter().map(shown).collect::<Vec<_>>());

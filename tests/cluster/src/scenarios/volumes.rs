@@ -164,6 +164,13 @@ pub(super) fn containers(pod: &Pod) -> Vec<(Option<&str>, i32)> {
     statuses.map(|one| (one.container_id.as_deref(), one.restart_count)).collect()
 }
 
+/// Deletes a pod, and returns when it is gone.
+pub(super) async fn delete_pod(pods: &Api<Pod>, name: &str) -> Result<(), Error> {
+    let deleted = pods.delete(name, &DeleteParams::default()).await;
+    deleted.map_err(Error::api(format!("delete the pod {name}")))?;
+    wait::until(pods, name, &format!("the pod {name} to be gone"), LIMIT, |pod| pod.is_none()).await.map(drop)
+}
+
 /// Deletes a pod and its claim of one name, and returns when the pod is gone.
 pub(super) async fn delete_pair(space: &Space, name: &str) -> Result<(), Error> {
     let (pods, claims): (Api<Pod>, Api<PersistentVolumeClaim>) = (space.api(), space.api());

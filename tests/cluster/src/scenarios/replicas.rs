@@ -1,0 +1,92 @@
+//! Two replicas of the controller: whichever of them goes, volumes are made, bound without a pod, grown and deleted.
+
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::Pod;
+use kube::Api;
+
+use super::volumes::{
+    self, GROUP, LIMIT, MIB, Mode, clear, delete_pair, ensure, gone, node_of, pair, pod, resize, resized,
+    volumes_on,
+};
+use crate::report::Remark;
+use crate::{Cluster, Error, Paths, Space, driver, wait};
+
+const SIZE: u64 = 128 * MIB;
+const LARGER: u64 = 256 * MIB;
+/// Whose holder moves labels and judges orphans.
+const LEASE: &str = "quarry-controller";
+/// An administrator's own volume: that node has the least room then.
+const FILLER: u64 = 1024 * MIB;
+
+pub(super) async fn run(cluster: &Cluster) -> Result<Remark, Error> {
+    let space = cluster.space("replicas").await?;
+    set_replicas(cluster, 2).await?;
+    immediate(cluster, &space).await?;
+    for round in ["first", "second"] {
+        without_the_leader(cluster, &space, round).await?;
+    }
+    clear(cluster, &space).await?;
+    set_replicas(cluster, 1).await?;
+    Ok(Remark::from(
+        "a claim bound without a pod; each leader deleted in turn, in the middle of a create".to_owned(),
+    ))
+}
+
+/// As a user sets it, by the chart's values.
+async fn set_replicas(cluster: &Cluster, count: u32) -> Result<(), Error> {
+    let command = format!(
+        "helm upgrade quarry deploy/chart -n {} --reset-then-reuse-values --set controller.replicas={count}",
+        driver::NAMESPACE
+    );
+    cluster.shell(&Paths::find()?, &command).await?;
+    cluster.driver_ready().await
+}
+
+/// A volume that waits for no pod is made where most room is, and its pod goes there.
+async fn immediate(cluster: &Cluster, space: &Space) -> Result<(), Error> {
+    const CLASS: &str = "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: immediate}\n\
+                         provisioner: lvm.csi.quarry\nvolumeBindingMode: Immediate\n";
+    let full = cluster.node("node1")?;
+    full.run_ok(&["lvcreate", "--yes", "--size", &format!("{FILLER}b"), "--name", "filler", GROUP]).await?;
+    super::capacity::published(cluster, full, 0).await?;
+    space.apply(CLASS).await?;
+    let wanted = format!("storageClassName: {}\n", driver::CLASS);
+    let claim = volumes::claim("unused", SIZE, Mode::Filesystem);
+    space.apply(&claim.replace(&wanted, "storageClassName: immediate\n")).await?;
+    volumes::volume(space, "unused").await?;
+    full.run_ok(&["lvremove", "--yes", &format!("{GROUP}/filler")]).await?;
+    ensure(volumes_on(full).await?.is_empty(), || {
+        format!("the volume is on {}, which is fuller", full.name())
+    })?;
+    space.apply(&pod("unused", "unused", Mode::Filesystem, "")).await?;
+    let running = space.pod_ready("unused", LIMIT).await?;
+    let node = node_of(cluster, &running)?;
+    ensure(volumes_on(node).await?.len() == 1, || format!("there is no volume on {}", node.name()))?;
+    delete_pair(space, "unused").await?;
+    gone(cluster).await?;
+    space.delete(CLASS).await
+}
+
+/// Deletes the replica that leads, right after a claim was made.
+async fn without_the_leader(cluster: &Cluster, space: &Space, name: &str) -> Result<(), Error> {
+    let leases: Api<Lease> = Api::namespaced(cluster.client(), driver::NAMESPACE);
+    let pods: Api<Pod> = Api::namespaced(cluster.client(), driver::NAMESPACE);
+    let held =
+        wait::until(&leases, LEASE, "a replica to lead", LIMIT, |lease| holder(lease).is_some()).await?;
+    let leader = holder(held.as_ref()).unwrap_or_default();
+    space.apply(&pair(name, SIZE, Mode::Filesystem, "")).await?;
+    volumes::delete_pod(&pods, &leader).await?;
+    space.pod_ready(name, LIMIT).await?;
+    resize(space, name, LARGER).await?;
+    resized(space, name, LARGER).await?;
+    let what = format!("another replica than {leader} to lead");
+    wait::until(&leases, LEASE, &what, LIMIT, |lease| holder(lease).is_some_and(|holder| holder != leader))
+        .await?;
+    delete_pair(space, name).await?;
+    gone(cluster).await?;
+    cluster.driver_ready().await
+}
+
+fn holder(lease: Option<&Lease>) -> Option<String> {
+    lease?.spec.as_ref()?.holder_identity.clone().filter(|holder| !holder.is_empty())
+}
