@@ -31,7 +31,8 @@ const MANUALS_IMAGE: &str = " --set image.repository=registry.example/quarry";
 const COMMAND_LIMIT: Duration = Duration::from_secs(180);
 /// How much of a log is worth showing in an error.
 const LAST_LINES: i64 = 15;
-const READY_LIMIT: Duration = Duration::from_secs(300);
+/// The kubelet gives its container runtime four minutes for a pod's sandbox, and tries again.
+const READY_LIMIT: Duration = Duration::from_secs(600);
 
 impl Cluster {
     /// Installs the driver from an OCI archive, and returns when it is ready on all nodes.

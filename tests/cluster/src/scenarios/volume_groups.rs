@@ -8,7 +8,7 @@ use kube::{Api, ResourceExt};
 
 use super::capacity::{published, publishes};
 use super::volumes::{
-    GROUP, LIMIT, MIB, Mode, clear, delete_pair, delete_pod, ensure, gone, pair, place, pod,
+    GROUP, LIMIT, MIB, Mode, clear, delete_pair, delete_pod, ensure, gone, pair, place, pod, room_in,
 };
 use crate::report::Remark;
 use crate::{Cluster, Error, Node, Service, Space, driver, wait};
@@ -18,7 +18,8 @@ const NODE: &str = "node1";
 const SPARE_DISK: &str = "/dev/ubdc";
 /// A name that the driver's configuration does not choose.
 const AWAY: &str = "away";
-/// Another one that it does.
+/// Two that it does.
+const LATE: &str = "quarry-late";
 const RENAMED: &str = "quarry-renamed";
 const SIZE: u64 = 128 * MIB;
 const VOLUME: &str = "late";
@@ -60,10 +61,10 @@ async fn starts_with_none(cluster: &Cluster, node: &Node) -> Result<(), Error> {
 
 /// Returns the label that stands for the new group.
 async fn is_made_later(cluster: &Cluster, space: &Space, node: &Node) -> Result<String, Error> {
-    node.run_ok(&["vgcreate", GROUP, SPARE_DISK]).await?;
-    let label = place(node).await?;
+    node.run_ok(&["vgcreate", LATE, SPARE_DISK]).await?;
+    let label = place(node, LATE).await?;
     has_label(cluster, &label).await?;
-    published(cluster, node, 0).await?;
+    publishes(cluster, node, room_in(node, LATE).await?).await?;
     space.apply(&pair(VOLUME, SIZE, Mode::Filesystem, &there())).await?;
     space.pod_ready(VOLUME, LIMIT).await?;
     space.exec_ok(VOLUME, &["sh", "-c", "echo kept > /data/file; sync"]).await?;
@@ -74,7 +75,7 @@ async fn is_made_later(cluster: &Cluster, space: &Space, node: &Node) -> Result<
 }
 
 async fn is_renamed(cluster: &Cluster, space: &Space, node: &Node, label: &str) -> Result<(), Error> {
-    node.run_ok(&["vgrename", GROUP, RENAMED]).await?;
+    node.run_ok(&["vgrename", LATE, RENAMED]).await?;
     comes_back(space).await?;
     node.restart_service(Service::Kubelet).await?;
     comes_back(space).await?;

@@ -92,9 +92,9 @@ pub(super) fn places(volume: &PersistentVolume) -> Vec<&str> {
         .collect()
 }
 
-/// The label key that stands for a node's group.
-pub(super) async fn place(node: &Node) -> Result<String, Error> {
-    let report = ["vgs", "--noheadings", "--options", "vg_uuid", GROUP];
+/// The label key that stands for one of a node's groups.
+pub(super) async fn place(node: &Node, group: &str) -> Result<String, Error> {
+    let report = ["vgs", "--noheadings", "--options", "vg_uuid", group];
     Ok(format!("{PLACE}{}", node.run_ok(&report).await?.trim()))
 }
 
@@ -111,7 +111,12 @@ pub(super) async fn volumes_on(node: &Node) -> Result<BTreeMap<String, u64>, Err
 
 /// The free room in a node's group, in bytes.
 pub(super) async fn room(node: &Node) -> Result<u64, Error> {
-    let report = ["vgs", "--noheadings", "--units=b", "--nosuffix", "--options", "vg_free", GROUP];
+    room_in(node, GROUP).await
+}
+
+/// The free room in one of a node's groups, in bytes.
+pub(super) async fn room_in(node: &Node, group: &str) -> Result<u64, Error> {
+    let report = ["vgs", "--noheadings", "--units=b", "--nosuffix", "--options", "vg_free", group];
     let text = node.run_ok(&report).await?;
     text.trim().parse().map_err(|_| Error::other(format!("{text:?} is no size")))
 }

@@ -70,7 +70,7 @@ async fn waits(cluster: &Cluster, space: &Space) -> Result<(), Error> {
 
 /// The volume's place is the node's group, and its LV is there with the size that was asked for.
 async fn is_there(node: &Node, volume: &PersistentVolume) -> Result<(), Error> {
-    let (expected, found) = (place(node).await?, places(volume));
+    let (expected, found) = (place(node, GROUP).await?, places(volume));
     ensure(found == [expected.as_str()], || format!("the volume's place is {found:?}, not {expected}"))?;
     let (there, name) = (volumes_on(node).await?, volume.name_any());
     ensure(there.get(&name) == Some(&SIZE), || format!("{name} of {SIZE} bytes is not among {there:?}"))
