@@ -13,6 +13,7 @@ use nix::sys::socket::{
 };
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{Group, Groups, Health};
@@ -21,7 +22,8 @@ use crate::types::chain;
 /// How long to wait after an event before looking: one vgcreate makes several.
 const DEBOUNCE: Duration = Duration::from_millis(300);
 
-/// How often to look when no event came: some changes make none that reaches a container.
+/// How long after a look the next one is due, whatever events come: some changes make none that reaches a
+/// container.
 const SLOW: Duration = Duration::from_secs(60);
 
 /// Looks for new and changed volume groups: when somebody's lvm command takes a lock that no group of
@@ -31,25 +33,27 @@ const SLOW: Duration = Duration::from_secs(60);
 pub async fn watch(groups: Arc<Groups>, lock_dir: PathBuf, stop: CancellationToken) {
     let mut locks = Source::new("the lock directory", LockFiles::open(&lock_dir));
     let mut disks = Source::new("the kernel's device events", Uevents::open());
+    let mut due = Instant::now() + SLOW;
     loop {
         let told = tokio::select! {
             () = stop.cancelled() => return,
             _ = locks.event(|name| concerns(&groups, name).then_some(())) => None,
             disk = disks.event(disk) => disk,
-            () = tokio::time::sleep(SLOW) => None,
+            () = tokio::time::sleep_until(due) => None,
         };
-        if stop.run_until_cancelled(tokio::time::sleep(DEBOUNCE)).await.is_none() {
-            return;
-        }
         if let Some(Disk::Written(device)) = told
             && groups.knows_what_is_on(&device).await
         {
             tracing::debug!(device = %device.display(), "written to, and known");
             continue;
         }
+        if stop.run_until_cancelled(tokio::time::sleep(DEBOUNCE)).await.is_none() {
+            return;
+        }
         if let Err(error) = groups.rescan().await {
             tracing::warn!(error = chain(&error), "cannot look for volume groups");
         }
+        due = Instant::now() + SLOW;
     }
 }
 

@@ -132,8 +132,8 @@ impl Group {
         }
     }
 
-    /// Whether its disks hold nothing newer than what was read of them. While a turn runs they may: it
-    /// ends by reading them.
+    /// Whether its disks hold nothing newer than what was read of them. While somebody has the turn it is
+    /// so: a turn reads them itself, when it begins and after each of its changes.
     pub(super) async fn is_as_read(&self) -> bool {
         match (self.seat.try_lock(), self.serving()) {
             (Ok(seat), Ok(sighting)) => seat.still_true(self, &sighting).await.is_some(),

@@ -62,7 +62,7 @@ fn volumes_of_a_renamed_group_are_used_and_new_ones_are_made_only_under_a_chosen
     });
 }
 
-/// udev tells of each of the driver's own writes; a look at all disks takes longer than what it was told of.
+/// udev tells of each of the driver's own writes; a look at all disks is a process of its own.
 #[test]
 fn the_driver_looks_at_all_disks_for_what_others_wrote_and_not_for_its_own_writes() {
     boot(async || {
@@ -78,12 +78,15 @@ fn the_driver_looks_at_all_disks_for_what_others_wrote_and_not_for_its_own_write
         volume.expand(64 * MIB).await.unwrap();
         announce(&disk);
         until("the second event is known", async || driver.log().count(&known) == 2).await;
+        // Many commits make many events, which must not stand in the way of the one that matters.
+        (0..100).for_each(|_| announce(&disk));
+        until("all events are known", async || driver.log().count(&known) == 102).await;
         assert_eq!(driver.log().count(&look), looks);
 
         command("vgchange", &["-q", "--addtag", "somebody", VG]);
         announce(&disk);
         until("a look", async || driver.log().count(&look) > looks).await;
-        assert_eq!(driver.log().count(&known), 2);
+        assert_eq!(driver.log().count(&known), 102);
     });
 }
 
