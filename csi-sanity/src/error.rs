@@ -41,15 +41,3 @@ impl Error {
         move |source| Error::Io { what: what.into(), source }
     }
 }
-
-/// The message with all its causes.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
-}

@@ -9,7 +9,9 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::process::{Child, Command};
 
-use crate::error::{Error, chain};
+use lab::chain;
+
+use crate::error::Error;
 use crate::expected::EXPECTED;
 use crate::host::Paths;
 use crate::report::{self, Verdict};

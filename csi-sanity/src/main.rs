@@ -39,7 +39,7 @@ async fn main() -> ExitCode {
     match run(&Options::parse()).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            say(&format!("sanity: {}", error::chain(&error)));
+            say(&format!("sanity: {}", lab::chain(&error)));
             ExitCode::FAILURE
         }
     }
