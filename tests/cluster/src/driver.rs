@@ -31,8 +31,7 @@ const MANUALS_IMAGE: &str = " --set image.repository=registry.example/quarry";
 const COMMAND_LIMIT: Duration = Duration::from_secs(180);
 /// How much of a log is worth showing in an error.
 const LAST_LINES: i64 = 15;
-/// The kubelet gives its container runtime four minutes for a pod's sandbox, and tries again.
-const READY_LIMIT: Duration = Duration::from_secs(600);
+const READY_LIMIT: Duration = Duration::from_secs(300);
 
 impl Cluster {
     /// Installs the driver from an OCI archive, and returns when it is ready on all nodes.
@@ -43,6 +42,19 @@ impl Cluster {
     pub(crate) async fn install(&self, paths: &Paths, image: &Path) -> Result<(), Error> {
         try_join_all(self.nodes().iter().map(|node| node.import(image))).await?;
         self.shell(paths, &commands()?).await?;
+        self.driver_ready().await
+    }
+
+    /// Sets values of the installed chart, as a user does, and returns when the driver is ready with them.
+    ///
+    /// # Errors
+    ///
+    /// When Helm refuses them, or the driver is not ready in time.
+    pub(crate) async fn set_values(&self, values: &str) -> Result<(), Error> {
+        let command = format!(
+            "helm upgrade quarry deploy/chart -n {NAMESPACE} --reset-then-reuse-values --set '{values}'"
+        );
+        self.shell(&Paths::find()?, &command).await?;
         self.driver_ready().await
     }
 

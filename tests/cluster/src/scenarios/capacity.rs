@@ -10,15 +10,14 @@ use kube::Api;
 use kube::api::ListParams;
 
 use super::volumes::{
-    self, GIB, GROUP, LIMIT, MIB, Mode, bytes_of, clear, delete_pair, ensure, node_of, pair, room, volumes_on,
+    self, GIB, GROUP, LIMIT, MIB, Mode, SPARE_DISK, bytes_of, clear, delete_pair, ensure, fill, node_of,
+    pair, room, unfill, volumes_on,
 };
 use crate::report::Remark;
-use crate::{Cluster, Error, Node, Paths, Space, driver, wait};
+use crate::{Cluster, Error, Node, Space, driver, wait};
 
 /// What creation leaves free in each group.
 const RESERVE: u64 = 512 * MIB;
-/// The disk that each node has to spare.
-const SPARE_DISK: &str = "/dev/ubdc";
 /// A pod is on another node within seconds, on a slow machine; the scheduler's own pauses are ten times longer.
 const MOVED_LIMIT: Duration = Duration::from_secs(60);
 
@@ -36,16 +35,9 @@ pub(super) async fn run(cluster: &Cluster) -> Result<Remark, Error> {
     )))
 }
 
-/// As a user sets it, by the chart's values.
 async fn set_reserve(cluster: &Cluster, reserve: u64) -> Result<(), Error> {
-    let command = format!(
-        "helm upgrade quarry deploy/chart -n {} --reset-then-reuse-values \
-         --set 'volumeGroups[0].name=quarry*,volumeGroups[0].reserve={}MiB'",
-        driver::NAMESPACE,
-        reserve / MIB
-    );
-    cluster.shell(&Paths::find()?, &command).await?;
-    cluster.driver_ready().await?;
+    let values = format!("volumeGroups[0].name=quarry*,volumeGroups[0].reserve={}MiB", reserve / MIB);
+    cluster.set_values(&values).await?;
     for node in cluster.nodes() {
         published(cluster, node, reserve).await?;
     }
@@ -145,13 +137,12 @@ async fn filled_by_others(cluster: &Cluster, space: &Space) -> Result<(i32, Dura
     for node in cluster.nodes() {
         published(cluster, node, RESERVE).await?;
     }
-    let size = format!("{}b", room(node).await?);
-    node.run_ok(&["lvcreate", "--yes", "--size", &size, "--name", "filler", GROUP]).await?;
+    fill(node, room(node).await?).await?;
     let start = Instant::now();
     space.apply(&pair("moved", GIB, Mode::Filesystem, &prefers(node.name()))).await?;
     let pod = space.pod_ready("moved", MOVED_LIMIT).await?;
     let time = start.elapsed();
-    node.run_ok(&["lvremove", "--yes", &format!("{GROUP}/filler")]).await?;
+    unfill(node).await?;
     let found = node_of(cluster, &pod)?;
     ensure(found.name() != node.name(), || format!("the pod is on {}, which was full", node.name()))?;
     let refusals = refusals(space).await?;

@@ -5,11 +5,11 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 
 use super::volumes::{
-    self, GROUP, LIMIT, MIB, Mode, clear, delete_pair, ensure, gone, node_of, pair, pod, resize, resized,
-    volumes_on,
+    self, LIMIT, MIB, Mode, clear, delete_pair, ensure, fill, gone, node_of, pair, pod, resize, resized,
+    unfill, volumes_on,
 };
 use crate::report::Remark;
-use crate::{Cluster, Error, Paths, Space, driver, wait};
+use crate::{Cluster, Error, Space, driver, wait};
 
 const SIZE: u64 = 128 * MIB;
 const LARGER: u64 = 256 * MIB;
@@ -20,26 +20,16 @@ const FILLER: u64 = 1024 * MIB;
 
 pub(super) async fn run(cluster: &Cluster) -> Result<Remark, Error> {
     let space = cluster.space("replicas").await?;
-    set_replicas(cluster, 2).await?;
+    cluster.set_values("controller.replicas=2").await?;
     immediate(cluster, &space).await?;
     for round in ["first", "second"] {
         without_the_leader(cluster, &space, round).await?;
     }
     clear(cluster, &space).await?;
-    set_replicas(cluster, 1).await?;
+    cluster.set_values("controller.replicas=1").await?;
     Ok(Remark::from(
         "a claim bound without a pod; each leader deleted in turn, in the middle of a create".to_owned(),
     ))
-}
-
-/// As a user sets it, by the chart's values.
-async fn set_replicas(cluster: &Cluster, count: u32) -> Result<(), Error> {
-    let command = format!(
-        "helm upgrade quarry deploy/chart -n {} --reset-then-reuse-values --set controller.replicas={count}",
-        driver::NAMESPACE
-    );
-    cluster.shell(&Paths::find()?, &command).await?;
-    cluster.driver_ready().await
 }
 
 /// A volume that waits for no pod is made where most room is, and its pod goes there.
@@ -47,14 +37,14 @@ async fn immediate(cluster: &Cluster, space: &Space) -> Result<(), Error> {
     const CLASS: &str = "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: immediate}\n\
                          provisioner: lvm.csi.quarry\nvolumeBindingMode: Immediate\n";
     let full = cluster.node("node1")?;
-    full.run_ok(&["lvcreate", "--yes", "--size", &format!("{FILLER}b"), "--name", "filler", GROUP]).await?;
+    fill(full, FILLER).await?;
     super::capacity::published(cluster, full, 0).await?;
     space.apply(CLASS).await?;
     let wanted = format!("storageClassName: {}\n", driver::CLASS);
     let claim = volumes::claim("unused", SIZE, Mode::Filesystem);
     space.apply(&claim.replace(&wanted, "storageClassName: immediate\n")).await?;
     volumes::volume(space, "unused").await?;
-    full.run_ok(&["lvremove", "--yes", &format!("{GROUP}/filler")]).await?;
+    unfill(full).await?;
     ensure(volumes_on(full).await?.is_empty(), || {
         format!("the volume is on {}, which is fuller", full.name())
     })?;

@@ -8,7 +8,7 @@ use kube::api::{DeleteParams, ListParams};
 use kube::{Api, ResourceExt};
 
 use super::volumes::{
-    LIMIT, MIB, Mode, clear, containers, delete_pair, ensure, gone, is_resized, pair, resize, resized,
+    LIMIT, MIB, Mode, clear, containers, delete_pair, ensure, gone, is_resized, on, pair, resize, resized,
     volume, volumes_on,
 };
 use crate::report::Remark;
@@ -54,8 +54,7 @@ async fn in_create_and_expand(
     name: &str,
 ) -> Result<(), Error> {
     let claims: Api<PersistentVolumeClaim> = space.api();
-    let there = format!("  nodeSelector: {{kubernetes.io/hostname: {NODE}}}\n");
-    space.apply(&pair(name, SIZE, Mode::Filesystem, &there)).await?;
+    space.apply(&pair(name, SIZE, Mode::Filesystem, &on(NODE))).await?;
     wait::until(&claims, name, "a node to be chosen", LIMIT, has_node).await?;
     strike(cluster, fault).await?;
     space.pod_ready(name, PATIENCE).await?;

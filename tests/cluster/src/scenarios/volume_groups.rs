@@ -8,14 +8,13 @@ use kube::{Api, ResourceExt};
 
 use super::capacity::{published, publishes};
 use super::volumes::{
-    GROUP, LIMIT, MIB, Mode, clear, delete_pair, delete_pod, ensure, gone, pair, place, pod, room_in,
+    GROUP, LIMIT, MIB, Mode, SPARE_DISK, clear, delete_pair, delete_pod, ensure, gone, on, pair, place, pod,
+    room_in,
 };
 use crate::report::Remark;
 use crate::{Cluster, Error, Node, Service, Space, driver, wait};
 
 const NODE: &str = "node1";
-/// The disk that each node has to spare.
-const SPARE_DISK: &str = "/dev/ubdc";
 /// A name that the driver's configuration does not choose.
 const AWAY: &str = "away";
 /// Two that it does.
@@ -65,7 +64,7 @@ async fn is_made_later(cluster: &Cluster, space: &Space, node: &Node) -> Result<
     let label = place(node, LATE).await?;
     has_label(cluster, &label).await?;
     publishes(cluster, node, room_in(node, LATE).await?).await?;
-    space.apply(&pair(VOLUME, SIZE, Mode::Filesystem, &there())).await?;
+    space.apply(&pair(VOLUME, SIZE, Mode::Filesystem, &on(NODE))).await?;
     space.pod_ready(VOLUME, LIMIT).await?;
     space.exec_ok(VOLUME, &["sh", "-c", "echo kept > /data/file; sync"]).await?;
     node.restart_service(Service::Kubelet).await?;
@@ -80,20 +79,16 @@ async fn is_renamed(cluster: &Cluster, space: &Space, node: &Node, label: &str) 
     node.restart_service(Service::Kubelet).await?;
     comes_back(space).await?;
     has_label(cluster, label).await?;
-    space.apply(&pair("new", SIZE, Mode::Filesystem, &there())).await?;
+    space.apply(&pair("new", SIZE, Mode::Filesystem, &on(NODE))).await?;
     space.pod_ready("new", LIMIT).await?;
     delete_pair(space, "new").await?;
     is_registered(cluster).await
 }
 
-fn there() -> String {
-    format!("  nodeSelector: {{kubernetes.io/hostname: {NODE}}}\n")
-}
-
 /// A new pod mounts the volume, which a kubelet does only by a driver that it knows, and finds its data.
 async fn comes_back(space: &Space) -> Result<(), Error> {
     delete_pod(&space.api(), VOLUME).await?;
-    space.apply(&pod(VOLUME, VOLUME, Mode::Filesystem, &there())).await?;
+    space.apply(&pod(VOLUME, VOLUME, Mode::Filesystem, &on(NODE))).await?;
     space.pod_ready(VOLUME, LIMIT).await?;
     let read = || space.exec_ok(VOLUME, &["cat", "/data/file"]);
     let text = wait::try_until("the pod's data to be read", LIMIT, read).await?;

@@ -17,6 +17,9 @@ pub(super) const LIMIT: Duration = Duration::from_secs(180);
 /// The volume group of each node.
 pub(super) const GROUP: &str = "quarry";
 
+/// The disk that each node has to spare.
+pub(super) const SPARE_DISK: &str = "/dev/ubdc";
+
 pub(super) const MIB: u64 = 1 << 20;
 pub(super) const GIB: u64 = 1 << 30;
 
@@ -54,6 +57,11 @@ pub(super) fn pod(name: &str, claim: &str, mode: Mode, extra: &str) -> String {
          command: [sleep, infinity]\n      {volume}\n  \
          volumes: [{{name: volume, persistentVolumeClaim: {{claimName: {claim}}}}}]\n{extra}"
     )
+}
+
+/// For [`pod`]: it runs on this node.
+pub(super) fn on(node: &str) -> String {
+    format!("  nodeSelector: {{kubernetes.io/hostname: {node}}}\n")
 }
 
 /// A claim and its pod, of one name.
@@ -94,8 +102,13 @@ pub(super) fn places(volume: &PersistentVolume) -> Vec<&str> {
 
 /// The label key that stands for one of a node's groups.
 pub(super) async fn place(node: &Node, group: &str) -> Result<String, Error> {
-    let report = ["vgs", "--noheadings", "--options", "vg_uuid", group];
-    Ok(format!("{PLACE}{}", node.run_ok(&report).await?.trim()))
+    Ok(format!("{PLACE}{}", group_field(node, group, "vg_uuid").await?))
+}
+
+/// What a node's own LVM shows of a group, sizes in bytes.
+async fn group_field(node: &Node, group: &str, field: &str) -> Result<String, Error> {
+    let report = ["vgs", "--noheadings", "--units=b", "--nosuffix", "--options", field, group];
+    Ok(node.run_ok(&report).await?.trim().to_owned())
 }
 
 /// The LVs in a node's group and their sizes in bytes, as the node's own LVM shows them.
@@ -116,9 +129,19 @@ pub(super) async fn room(node: &Node) -> Result<u64, Error> {
 
 /// The free room in one of a node's groups, in bytes.
 pub(super) async fn room_in(node: &Node, group: &str) -> Result<u64, Error> {
-    let report = ["vgs", "--noheadings", "--units=b", "--nosuffix", "--options", "vg_free", group];
-    let text = node.run_ok(&report).await?;
-    text.trim().parse().map_err(|_| Error::other(format!("{text:?} is no size")))
+    let text = group_field(node, group, "vg_free").await?;
+    text.parse().map_err(|_| Error::other(format!("{text:?} is no size")))
+}
+
+/// Makes an administrator's own volume in a node's group, of which the driver is not told.
+pub(super) async fn fill(node: &Node, bytes: u64) -> Result<(), Error> {
+    let size = format!("{bytes}b");
+    node.run_ok(&["lvcreate", "--yes", "--size", &size, "--name", "filler", GROUP]).await.map(drop)
+}
+
+/// Removes what [`fill`] made.
+pub(super) async fn unfill(node: &Node) -> Result<(), Error> {
+    node.run_ok(&["lvremove", "--yes", &format!("{GROUP}/filler")]).await.map(drop)
 }
 
 /// Asks for another size of a claim.
@@ -181,8 +204,7 @@ pub(super) async fn delete_pair(space: &Space, name: &str) -> Result<(), Error> 
     let (pods, claims): (Api<Pod>, Api<PersistentVolumeClaim>) = (space.api(), space.api());
     let params = DeleteParams::default();
     claims.delete(name, &params).await.map_err(Error::api(format!("delete the claim {name}")))?;
-    pods.delete(name, &params).await.map_err(Error::api(format!("delete the pod {name}")))?;
-    space.pod_gone(name, LIMIT).await
+    delete_pod(&pods, name).await
 }
 
 /// Waits until no volume is left in Kubernetes; the LVs go before them.

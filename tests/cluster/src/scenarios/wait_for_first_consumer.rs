@@ -5,7 +5,7 @@ use kube::api::DeleteParams;
 use kube::{Api, ResourceExt};
 
 use super::volumes::{
-    self, GIB, GROUP, LIMIT, MIB, Mode, ensure, node_of, place, places, pod, volume, volumes_on,
+    self, GIB, GROUP, LIMIT, MIB, Mode, ensure, fill, node_of, place, places, pod, unfill, volume, volumes_on,
 };
 use crate::report::Remark;
 use crate::{Cluster, Error, Node, Space, wait};
@@ -18,7 +18,7 @@ const LEFT: u64 = 512 * MIB;
 pub(super) async fn run(cluster: &Cluster) -> Result<Remark, Error> {
     let space = cluster.space("wait-for-first-consumer").await?;
     let full = cluster.node("node1")?;
-    fill(full).await?;
+    fill(full, volumes::room(full).await? - LEFT).await?;
     super::capacity::published(cluster, full, 0).await?;
 
     space.apply(&volumes::claim(NAME, SIZE, Mode::Filesystem)).await?;
@@ -41,17 +41,10 @@ pub(super) async fn run(cluster: &Cluster) -> Result<Remark, Error> {
         .delete(NAME, &DeleteParams::default())
         .await
         .map_err(Error::api("delete the claim"))?;
-    full.run_ok(&["lvremove", "--yes", &format!("{GROUP}/filler")]).await?;
+    unfill(full).await?;
     gone(cluster, &volume).await?;
     volumes::clear(cluster, &space).await?;
     Ok(Remark::from(format!("on {}, which had room", node.name())))
-}
-
-/// An administrator's own volume, of which the driver is not told.
-async fn fill(node: &Node) -> Result<(), Error> {
-    let size = volumes::room(node).await? - LEFT;
-    let size = format!("{size}b");
-    node.run_ok(&["lvcreate", "--yes", "--size", &size, "--name", "filler", GROUP]).await.map(drop)
 }
 
 /// The claim is seen by Kubernetes, which waits for a pod, and no volume is made meanwhile.
