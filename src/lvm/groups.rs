@@ -27,7 +27,7 @@ pub struct Settings {
     pub selections: Vec<Selection>,
     /// How long a change may take before its group counts as stuck.
     pub patience: Duration,
-    /// How long to wait after a change before the metadata is backed up, so that many changes make
+    /// How long there must be no change before the metadata is backed up, so that many changes make
     /// one backup.
     pub backup_delay: Duration,
 }
