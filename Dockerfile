@@ -13,9 +13,12 @@ ARG TARGETARCH
 ARG LVM2=2.03.16-2*
 ARG E2FSPROGS=1.47.0-2*
 ARG UTIL_LINUX=2.38.1-5*
+ARG XFSPROGS=6.1.0-1*
+ARG BTRFS_PROGS=6.2-1*
 COPY deploy/image/collect /collect
 RUN sh /collect "$TARGETARCH" "lvm2=$LVM2" "e2fsprogs=$E2FSPROGS" "util-linux=$UTIL_LINUX" \
-    -- lvm mke2fs e2fsck resize2fs blkid
+    "xfsprogs=$XFSPROGS" "btrfs-progs=$BTRFS_PROGS" \
+    -- lvm mke2fs e2fsck resize2fs blkid mkfs.xfs xfs_repair xfs_growfs mkfs.btrfs btrfs
 
 FROM scratch
 ARG BINARY=target/release/quarry

@@ -5,14 +5,18 @@
 //! where the program is run. This module decides nothing about volumes: above all not whether one may be
 //! formatted.
 
+mod btrfs;
+mod check;
 mod error;
 mod ext4;
+mod extent;
 mod gauge;
 mod health;
 mod probe;
 mod signature;
 mod surface;
 mod usage;
+mod xfs;
 
 pub use error::FsError;
 pub use health::{Health, health};
@@ -23,7 +27,7 @@ use std::fs::File;
 use std::path::Path;
 
 use crate::exec::Runner;
-use crate::types::{Bytes, FsType, FsUuid};
+use crate::types::{Bytes, FsType, FsUuid, MakeOptions};
 
 /// What Quarry does with a file system. Everything else about it is the kernel's business.
 #[async_trait::async_trait]
@@ -34,10 +38,8 @@ pub trait FileSystem: Send + Sync {
     /// What it can be made on.
     fn limits(&self) -> Limits;
 
-    /// Mount options that it always gets, before the user's.
-    fn default_mount_options(&self) -> &'static [&'static str];
-
-    /// Makes an empty file system, with that UUID, on a device; whatever was there is lost.
+    /// Makes an empty file system, with that UUID, on a device; whatever was there is lost. A device that is
+    /// mounted is refused, and left as it is. `options` are those of this file system alone.
     ///
     /// The program is never killed and goes on when the caller's future is dropped, or the caller dies.
     /// `lock` becomes its standard input, so that a lock on that open file (flock(2)) lives until it
@@ -48,14 +50,20 @@ pub trait FileSystem: Send + Sync {
     ///
     /// # Errors
     /// The program refuses or fails: a device too small, in use, or failing.
-    async fn make(&self, runner: &dyn Runner, device: &Path, uuid: FsUuid, lock: File)
-    -> Result<(), FsError>;
+    async fn make(
+        &self,
+        runner: &dyn Runner,
+        device: &Path,
+        uuid: FsUuid,
+        options: &MakeOptions,
+        lock: File,
+    ) -> Result<(), FsError>;
 
     /// Checks a file system that is not mounted, wholly and without writing to it. It takes minutes on a
     /// large one, and ends when the caller's future is dropped.
     ///
     /// # Errors
-    /// The check itself did not run, so that nothing is known.
+    /// The check itself did not run, so that nothing is known: above all, the file system is mounted.
     async fn check(&self, runner: &dyn Runner, device: &Path) -> Result<Check, FsError>;
 
     /// How much of its device the file system takes up. `mount_point` is where it is mounted, if it is:
@@ -78,6 +86,8 @@ pub trait FileSystem: Send + Sync {
 pub struct Limits {
     /// The smallest device that it fits on and leaves room for files.
     pub minimum: Bytes,
+    /// Whether whoever asks for less gets the minimum without a word.
+    pub rounds_up: bool,
 }
 
 /// How a file system fared in a full check.
@@ -107,6 +117,8 @@ pub enum Growth {
 pub fn of(fs_type: FsType) -> &'static dyn FileSystem {
     match fs_type {
         FsType::Ext4 => &ext4::Ext4,
+        FsType::Xfs => &xfs::Xfs,
+        FsType::Btrfs => &btrfs::Btrfs,
     }
 }
 

@@ -6,6 +6,7 @@
 //! the table is read again, and only what it shows counts as done.
 
 mod attach;
+mod btrfs;
 mod error;
 mod flags;
 mod look;
@@ -16,7 +17,7 @@ mod unmount;
 
 pub use attach::{bind_device, bind_fs, mount_fs};
 pub use error::MountError;
-pub use look::{Mounted, block_targets, look};
+pub use look::{Mounted, block_targets, look, mounts_of};
 pub use mountinfo::Mount;
 pub use table::{MountTable, is_shared};
 pub use target::{make_dir, make_file, remove};

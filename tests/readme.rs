@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use quarry::config::Settings;
-use quarry::types::PARAMETERS;
+use quarry::types::{FsType, MakeOption, PARAMETERS};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -117,6 +117,26 @@ fn every_class_parameter_exists_and_none_is_left_out() {
     let told: BTreeSet<&str> = first_cells(parameters).into_iter().flat_map(code).collect();
     let there: BTreeSet<&str> = PARAMETERS.iter().map(|parameter| parameter.key).collect();
     assert_eq!(told, there);
+}
+
+#[test]
+fn every_option_of_a_file_system_is_told_and_no_other() {
+    let readme = readme();
+    let text = section(&readme, "File systems");
+    let (making, mounting) = text.split_once("| file system | `mountOptions` |").unwrap();
+    let row = |table: &str, of: &str| -> BTreeSet<String> {
+        let row = table.lines().find(|line| line.starts_with(&format!("| {of} |"))).unwrap();
+        code(row).into_iter().filter(|word| *word != "context=").map(str::to_owned).collect()
+    };
+    let (_, making) = making.split_once("| file system | `mkfsOptions` |").unwrap();
+    let all = row(mounting, "all");
+    for fs in FsType::ALL {
+        let options = MakeOption::ALL.into_iter().filter(|option| option.fs() == fs);
+        let made: BTreeSet<String> = options.map(|option| option.word().to_owned()).collect();
+        assert_eq!(row(making, fs.name()), made);
+        let told: BTreeSet<String> = row(mounting, fs.name()).union(&all).cloned().collect();
+        assert_eq!(told, fs.mount_options().map(str::to_owned).collect());
+    }
 }
 
 fn sources(folder: &Path, text: &mut String) {

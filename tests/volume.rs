@@ -6,6 +6,7 @@ mod dead;
 mod delete;
 mod drain;
 mod expand;
+mod filesystems;
 mod format;
 mod gpt;
 mod lifecycle;

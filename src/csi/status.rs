@@ -44,7 +44,10 @@ fn code(error: &VolumeError) -> Code {
             Code::ResourceExhausted
         }
         // The user may lower the request.
-        VolumeError::NoRoomToGrow { .. } | VolumeError::Range(_) => Code::OutOfRange,
+        VolumeError::NoRoomToGrow { .. } | VolumeError::Range(_) | VolumeError::TooSmall { .. } => {
+            Code::OutOfRange
+        }
+        VolumeError::Options { .. } => Code::InvalidArgument,
         VolumeError::Exists { .. } | VolumeError::Incompatible { .. } => Code::AlreadyExists,
         VolumeError::Busy { .. } | VolumeError::Deleting(_) => Code::Aborted,
         VolumeError::InUse { .. }

@@ -15,11 +15,32 @@ pub enum Program {
     E2fsck,
     /// Grows ext4 (e2fsprogs).
     Resize2fs,
+    /// Makes XFS (xfsprogs).
+    MkfsXfs,
+    /// Checks XFS (xfsprogs).
+    XfsRepair,
+    /// Grows XFS (xfsprogs).
+    XfsGrowfs,
+    /// Makes btrfs (btrfs-progs).
+    MkfsBtrfs,
+    /// Checks and grows btrfs (btrfs-progs).
+    Btrfs,
 }
 
 impl Program {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Lvm, Self::Blkid, Self::Mke2fs, Self::E2fsck, Self::Resize2fs];
+    pub const ALL: [Self; 10] = [
+        Self::Lvm,
+        Self::Blkid,
+        Self::Mke2fs,
+        Self::E2fsck,
+        Self::Resize2fs,
+        Self::MkfsXfs,
+        Self::XfsRepair,
+        Self::XfsGrowfs,
+        Self::MkfsBtrfs,
+        Self::Btrfs,
+    ];
 
     /// The name of its file.
     pub const fn name(self) -> &'static str {
@@ -29,6 +50,11 @@ impl Program {
             Self::Mke2fs => "mke2fs",
             Self::E2fsck => "e2fsck",
             Self::Resize2fs => "resize2fs",
+            Self::MkfsXfs => "mkfs.xfs",
+            Self::XfsRepair => "xfs_repair",
+            Self::XfsGrowfs => "xfs_growfs",
+            Self::MkfsBtrfs => "mkfs.btrfs",
+            Self::Btrfs => "btrfs",
         }
     }
 
@@ -38,6 +64,8 @@ impl Program {
             Self::Lvm => "lvm2",
             Self::Blkid => "util-linux",
             Self::Mke2fs | Self::E2fsck | Self::Resize2fs => "e2fsprogs",
+            Self::MkfsXfs | Self::XfsRepair | Self::XfsGrowfs => "xfsprogs",
+            Self::MkfsBtrfs | Self::Btrfs => "btrfs-progs",
         }
     }
 }

@@ -31,6 +31,12 @@ pub enum FsError {
         /// What is wrong with it.
         reason: &'static str,
     },
+    /// It is to be made or checked, and somebody uses it.
+    #[error("{} is mounted or otherwise in use: it is left as it is", .device.display())]
+    InUse {
+        /// The device.
+        device: PathBuf,
+    },
     /// A file system reaches beyond the end of its device: its last part is missing.
     #[error("the file system on {} has {size}, and the device only {available}: do not use it", .device.display())]
     CutOff {
@@ -81,6 +87,11 @@ impl FsError {
     /// Something that the kernel refused.
     pub(super) fn io(path: &Path, what: &'static str, source: impl Into<io::Error>) -> Self {
         Self::Io { path: path.to_owned(), what, source: source.into() }
+    }
+
+    /// A device that does not hold the file system that it should.
+    pub(super) fn not_this(device: &Path, expected: FsType, reason: &'static str) -> Self {
+        Self::NotThis { device: device.to_owned(), expected, reason }
     }
 
     /// An exit code that the manual does not give, or a program that a signal ended.

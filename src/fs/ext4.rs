@@ -5,13 +5,12 @@ mod superblock;
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use self::superblock::Superblock;
-use super::{Check, FileSystem, FsError, Growth, Limits, blocking};
+use super::{Check, FileSystem, FsError, Growth, Limits, extent};
 use crate::exec::{Invocation, Program, Runner, run_ok};
-use crate::types::{Bytes, FsType, FsUuid};
+use crate::types::{Bytes, FsType, FsUuid, MakeOption, MakeOptions};
 
 /// ext4.
 pub(super) struct Ext4;
@@ -25,11 +24,7 @@ impl FileSystem for Ext4 {
     /// With a journal, which mke2fs leaves out of anything smaller than 2048 blocks (8 MiB); twice that
     /// leaves room for files.
     fn limits(&self) -> Limits {
-        Limits { minimum: Bytes::mib(16) }
-    }
-
-    fn default_mount_options(&self) -> &'static [&'static str] {
-        &[]
+        Limits { minimum: Bytes::mib(16), rounds_up: true }
     }
 
     async fn make(
@@ -37,10 +32,11 @@ impl FileSystem for Ext4 {
         runner: &dyn Runner,
         device: &Path,
         uuid: FsUuid,
+        options: &MakeOptions,
         lock: File,
     ) -> Result<(), FsError> {
-        let invocation = Invocation::change(Program::Mke2fs, make_arguments(device, uuid)).with_input(lock);
-        run_ok(runner, invocation).await?;
+        let arguments = make_arguments(device, uuid, options);
+        run_ok(runner, Invocation::change(Program::Mke2fs, arguments).with_input(lock)).await?;
         Ok(())
     }
 
@@ -55,20 +51,13 @@ impl FileSystem for Ext4 {
     async fn grow(&self, runner: &dyn Runner, _mount_point: &Path, device: &Path) -> Result<Growth, FsError> {
         let before = look(device).await?;
         let (from, available) = (before.superblock.size(), before.device_size);
-        if from > available {
-            return Err(FsError::CutOff { device: device.to_owned(), size: from, available });
-        }
-        if available.saturating_sub(from) < before.superblock.block_size() {
+        if !extent::has_room(device, from, available, before.superblock.block_size())? {
             return Ok(Growth::Nothing);
         }
         run_ok(runner, Invocation::change(Program::Resize2fs, [device])).await?;
-        let after = look(device).await?;
-        let to = after.superblock.size();
+        let after = look(device).await?.superblock;
         // What would be a group too small for its own tables stays unused.
-        if available.saturating_sub(to) >= after.superblock.group_size() {
-            return Err(FsError::Short { device: device.to_owned(), from, to, available });
-        }
-        Ok(if to == from { Growth::Nothing } else { Growth::Grown { from, to } })
+        extent::grown(device, (from, after.size()), available, after.group_size())
     }
 }
 
@@ -82,15 +71,26 @@ impl FileSystem for Ext4 {
 ///   crash might take old blocks in it for new ones.
 /// * Without `-F`: mke2fs refuses a device that is mounted or in use. It never asks a question, since
 ///   its standard input is no terminal.
-fn make_arguments(device: &Path, uuid: FsUuid) -> Vec<OsString> {
+fn make_arguments(device: &Path, uuid: FsUuid, options: &MakeOptions) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = ["-q", "-t", "ext4", "-T", "default", "-b", "4096", "-I", "256"]
         .into_iter()
         .chain(["-m", "0", "-e", "remount-ro"])
         .chain(["-E", "nodiscard,lazy_itable_init=1,lazy_journal_init=0"])
+        .chain(options.iter().flat_map(chosen).copied())
         .map(OsString::from)
         .collect();
     arguments.extend(["-U".into(), uuid.to_string().into(), device.into()]);
     arguments
+}
+
+/// What is chosen, in the words of mke2fs.
+const fn chosen(option: MakeOption) -> &'static [&'static str] {
+    match option {
+        MakeOption::Inode4K => &["-i", "4096"],
+        MakeOption::Inode64K => &["-i", "65536"],
+        MakeOption::Inode1M => &["-i", "1048576"],
+        _ => &[],
+    }
 }
 
 /// A file system and the device below it.
@@ -101,21 +101,10 @@ struct Look {
 
 /// Reads the superblock through the page cache, where the kernel keeps that of a mounted ext4 too.
 async fn look(device: &Path) -> Result<Look, FsError> {
-    let device: PathBuf = device.to_owned();
-    blocking(move || {
-        let io = |source| FsError::io(&device, "its superblock cannot be read", source);
-        let mut file = File::open(&device).map_err(io)?;
-        let mut bytes = [0; superblock::SIZE];
-        file.read_exact_at(&mut bytes, superblock::OFFSET).map_err(io)?;
-        let end = std::io::Seek::seek(&mut file, std::io::SeekFrom::End(0)).map_err(io)?;
-        let superblock = Superblock::parse(&bytes).map_err(|reason| FsError::NotThis {
-            device: device.clone(),
-            expected: FsType::Ext4,
-            reason,
-        })?;
-        Ok(Look { superblock, device_size: Bytes::new(end) })
-    })
-    .await
+    let (bytes, device_size) = extent::read(device, superblock::OFFSET).await?;
+    let superblock = Superblock::parse(&bytes);
+    let superblock = superblock.map_err(|reason| FsError::not_this(device, FsType::Ext4, reason))?;
+    Ok(Look { superblock, device_size })
 }
 
 #[cfg(test)]
@@ -125,7 +114,8 @@ mod tests {
     #[test]
     fn the_device_comes_last_and_nothing_is_forced() {
         let uuid = "0e5e5a8e-6d2b-5b2f-9a43-3c8bd0b1a111".parse().unwrap();
-        let arguments = make_arguments(Path::new("/dev/x"), uuid);
+        let options = "bytes-per-inode=65536".parse().unwrap();
+        let arguments = make_arguments(Path::new("/dev/x"), uuid, &options);
         assert_eq!(arguments.last().unwrap(), "/dev/x");
         assert!(!arguments.iter().any(|argument| argument == "-F"));
         assert!(arguments.iter().any(|argument| *argument == *uuid.to_string()));

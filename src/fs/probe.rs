@@ -88,12 +88,15 @@ mod tests {
 
     #[test]
     fn a_file_system_of_ours_is_told_from_others() {
-        let text = format!("DEVNAME=/dev/x\nUUID={UUID}\nTYPE=ext4\nUSAGE=filesystem\n");
-        let ours = Content::FileSystem { fs_type: FsType::Ext4, uuid: UUID.parse().unwrap() };
-        assert_eq!(decoded(Some(0), &text).unwrap(), Some(ours));
+        let text_of = |fs: FsType| format!("DEVNAME=/dev/x\nUUID={UUID}\nTYPE={fs}\nUSAGE=filesystem\n");
+        for fs_type in FsType::ALL {
+            let ours = Content::FileSystem { fs_type, uuid: UUID.parse().unwrap() };
+            assert_eq!(decoded(Some(0), &text_of(fs_type)).unwrap(), Some(ours));
+        }
+        let text = text_of(FsType::Ext4);
         for other in [
             format!("{text}PTTYPE=dos\n"),
-            format!("UUID={UUID}\nTYPE=xfs\nUSAGE=filesystem\n"),
+            format!("UUID={UUID}\nTYPE=f2fs\nUSAGE=filesystem\n"),
             "TYPE=ext4\nUSAGE=filesystem\n".to_owned(),
             "PTUUID=aa\nPTTYPE=gpt\n".to_owned(),
             "TYPE=swap\nUSAGE=other\nUUID=x\n".to_owned(),

@@ -3,7 +3,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use super::target::{resolve, within};
-use super::{Mount, MountError, MountTable};
+use super::{Mount, MountError, MountTable, btrfs};
 use crate::types::{DeviceNumber, TargetPath};
 
 /// What is mounted at a target.
@@ -33,8 +33,19 @@ pub(super) async fn look_at(path: &Path) -> Result<Option<Mounted>, MountError> 
     let table = MountTable::read().await?;
     let Some(mount) = table.at(path).cloned() else { return Ok(None) };
     let bound = if may_be_a_node(&mount) { node_number(path.to_owned()).await? } else { None };
+    let below = if btrfs::is(&mount) { btrfs::device_below(path.to_owned()).await? } else { None };
     let is_device = bound.is_some();
-    Ok(Some(Mounted { shows: bound.unwrap_or(mount.device), mount, is_device }))
+    Ok(Some(Mounted { shows: bound.or(below).unwrap_or(mount.device), mount, is_device }))
+}
+
+/// Every mount of the file system that lies on a device, bind mounts included.
+///
+/// # Errors
+/// The mount table cannot be read; or a btrfs does not answer, so that it cannot be told from this one.
+pub async fn mounts_of(number: DeviceNumber) -> Result<Vec<Mount>, MountError> {
+    let table = MountTable::read().await?;
+    let own = btrfs::own_number(&table, number).await?.unwrap_or(number);
+    Ok(table.of_device(own).cloned().collect())
 }
 
 /// Every target that a block device is bound on.

@@ -33,13 +33,53 @@ impl fmt::Display for VolumeMode {
     }
 }
 
+/// How a caller wants a volume to be shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum WantedMode {
+    /// As a mounted file system: of that type, or of whatever type the volume has.
+    Filesystem(Option<FsType>),
+    /// As the block device itself.
+    Block,
+}
+
+impl WantedMode {
+    /// Whether a volume that is shown in that way is what is wanted.
+    pub fn fits(self, mode: VolumeMode) -> bool {
+        match (self, mode) {
+            (Self::Filesystem(wanted), VolumeMode::Filesystem(fs)) => {
+                wanted.is_none_or(|wanted| wanted == fs)
+            }
+            (Self::Block, VolumeMode::Block) => true,
+            _ => false,
+        }
+    }
+
+    /// How a volume is shown that is made for this, with the file system `fs` where none is named.
+    pub fn or(self, fs: FsType) -> VolumeMode {
+        match self {
+            Self::Filesystem(wanted) => VolumeMode::Filesystem(wanted.unwrap_or(fs)),
+            Self::Block => VolumeMode::Block,
+        }
+    }
+}
+
+impl fmt::Display for WantedMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Filesystem(None) => f.write_str("file system"),
+            Self::Filesystem(Some(fs)) => VolumeMode::Filesystem(*fs).fmt(f),
+            Self::Block => VolumeMode::Block.fmt(f),
+        }
+    }
+}
+
 /// CSI's `VolumeCapability`, parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VolumeCapability {
     /// Who may use the volume.
     pub access: AccessMode,
     /// How it is shown.
-    pub mode: VolumeMode,
+    pub mode: WantedMode,
     /// How its file system is mounted; empty for a block volume.
     pub options: MountOptions,
 }

@@ -11,16 +11,22 @@ pub enum FsType {
     /// The default.
     #[default]
     Ext4,
+    /// XFS.
+    Xfs,
+    /// btrfs, on one device.
+    Btrfs,
 }
 
 impl FsType {
     /// Every file system that there is.
-    pub const ALL: [Self; 1] = [Self::Ext4];
+    pub const ALL: [Self; 3] = [Self::Ext4, Self::Xfs, Self::Btrfs];
 
     /// The kernel's name for it, which is also the class parameter's.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ext4 => "ext4",
+            Self::Xfs => "xfs",
+            Self::Btrfs => "btrfs",
         }
     }
 }
@@ -59,6 +65,11 @@ impl FsUuid {
     /// The UUID of the file system on `lv`.
     pub fn on(lv: &LvUuid) -> Self {
         Self(Uuid::new_v5(&FILE_SYSTEMS, lv.as_str().as_bytes()))
+    }
+
+    /// Its bytes as one number, the first byte the highest.
+    pub const fn as_u128(self) -> u128 {
+        self.0.as_u128()
     }
 }
 

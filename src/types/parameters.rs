@@ -1,4 +1,4 @@
-use super::{Claim, FsType, ParseError, VgName};
+use super::{Claim, FsType, MakeOptions, ParseError, VgName};
 
 /// One parameter of a StorageClass.
 #[derive(Debug)]
@@ -11,16 +11,21 @@ pub struct Parameter {
 
 /// Every parameter that a StorageClass may have. An unknown key is refused: a typing error must not
 /// become a volume that is not what was meant.
-pub const PARAMETERS: [Parameter; 2] = [
+pub const PARAMETERS: [Parameter; 3] = [
     Parameter {
         key: VOLUME_GROUP,
         help: "the volume group that volumes are cut from; without it the one with the most room",
     },
-    Parameter { key: FS_TYPE, help: "the file system of mounted volumes: ext4 (the default)" },
+    Parameter { key: FS_TYPE, help: "the file system of mounted volumes: ext4 (the default), xfs or btrfs" },
+    Parameter {
+        key: MKFS_OPTIONS,
+        help: "how file systems are made, with commas between: bytes-per-inode=65536 for ext4, or the like",
+    },
 ];
 
 const VOLUME_GROUP: &str = "volumeGroup";
 const FS_TYPE: &str = "csi.storage.k8s.io/fstype";
+const MKFS_OPTIONS: &str = "mkfsOptions";
 
 /// Keys that csi-provisioner adds by `--extra-create-metadata`, or for its own use.
 const METADATA_PREFIX: &str = "csi.storage.k8s.io/";
@@ -34,6 +39,8 @@ pub struct ClassParameters {
     pub volume_group: Option<VgName>,
     /// The file system. In CreateVolume it comes with the capability instead.
     pub fs: Option<FsType>,
+    /// How file systems are made. A raw block volume has none to be made so.
+    pub make: MakeOptions,
     /// The claim that a volume is for, where the provisioner tells.
     pub claim: Option<Claim>,
 }
@@ -50,6 +57,7 @@ impl ClassParameters {
             match key {
                 VOLUME_GROUP => taken.volume_group = Some(value.parse()?),
                 FS_TYPE => taken.fs = Some(value.parse()?),
+                MKFS_OPTIONS => taken.make = value.parse()?,
                 PVC_NAME => name = Some(object_name(value)?),
                 PVC_NAMESPACE => namespace = Some(object_name(value)?),
                 _ if key.starts_with(METADATA_PREFIX) => {}
@@ -86,7 +94,9 @@ mod tests {
                 .unwrap();
         assert_eq!(read.volume_group, Some("vg0".parse().unwrap()));
         assert_eq!(read.claim.unwrap().name, "db");
-        for (key, value) in [("volumegroup", "vg0"), ("volumeGroup", "-x"), ("", ""), (FS_TYPE, "ntfs")] {
+        for (key, value) in
+            [("volumegroup", "vg0"), ("volumeGroup", "-x"), ("", ""), (FS_TYPE, "ntfs"), (MKFS_OPTIONS, "-f")]
+        {
             assert!(ClassParameters::parse([(key, value)]).is_err(), "{key}={value}");
         }
     }

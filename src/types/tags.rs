@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use super::{ClusterId, CsiName, Extents, FsType, LvUuid, VolumeMode, VolumeState};
+use super::{ClusterId, CsiName, Extents, FsType, LvUuid, MakeOptions, VolumeMode, VolumeState};
 
 /// The version of the tags that this release writes. Readers refuse a higher one.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -15,6 +15,7 @@ const MODE: &str = "m";
 const CLAIM_NAMESPACE: &str = "cs";
 const CLAIM_NAME: &str = "cn";
 const CLUSTER: &str = "k";
+const MAKE_OPTIONS: &str = "o";
 const GROWTH_TARGET: &str = "t";
 const GROWTH_EXTENTS: &str = "e";
 
@@ -46,6 +47,8 @@ pub struct VolumeTags {
     pub claim: Option<Claim>,
     /// The cluster that it was made for, if the caller told.
     pub cluster: Option<ClusterId>,
+    /// What its class chose about how its file system is made.
+    pub make: MakeOptions,
 }
 
 /// What is known of a hidden volume whose extents another one is to get.
@@ -97,6 +100,7 @@ impl VolumeTags {
             tags.push(tag(CLAIM_NAME, &claim.name));
         }
         tags.extend(self.cluster.as_ref().map(|cluster| tag(CLUSTER, cluster.as_str())));
+        tags.extend((!self.make.is_empty()).then(|| tag(MAKE_OPTIONS, &self.make.to_string())));
         tags
     }
 }
@@ -174,7 +178,18 @@ impl Ours {
             .get(CLUSTER)
             .ok()
             .map(|cluster| cluster.parse().map_err(|_| TagError::Bad(CLUSTER, cluster)));
-        Ok(VolumeTags { state, name: self.parsed(NAME)?, mode, claim, cluster: cluster.transpose()? })
+        let (cluster, make) = (cluster.transpose()?, self.make_options(mode)?);
+        Ok(VolumeTags { state, name: self.parsed(NAME)?, mode, claim, cluster, make })
+    }
+
+    fn make_options(&self, mode: VolumeMode) -> Result<MakeOptions, TagError> {
+        let Some(text) = self.0.get(MAKE_OPTIONS) else { return Ok(MakeOptions::default()) };
+        let fits = |options: &MakeOptions| match mode {
+            VolumeMode::Filesystem(fs) => options.check(fs).is_ok(),
+            VolumeMode::Block => options.is_empty(),
+        };
+        let options = text.parse().ok().filter(fits);
+        options.ok_or_else(|| TagError::Bad(MAKE_OPTIONS, text.clone()))
     }
 
     fn growth(&self) -> Result<GrowthTags, TagError> {
@@ -238,7 +253,19 @@ mod tests {
             mode: VolumeMode::Filesystem(FsType::Ext4),
             claim: Some(Claim { namespace: "prod".into(), name: "db-0".into() }),
             cluster: Some("3f6f0e3c-5d0a-4a55-9c8c-1d6f3b3c2f11".parse().unwrap()),
+            make: MakeOptions::default(),
         }
+    }
+
+    #[test]
+    fn how_a_file_system_is_made_is_remembered_and_must_fit_it() {
+        let mut tags = example("a");
+        tags.make = "bytes-per-inode=65536".parse().unwrap();
+        let encoded = tags.encode();
+        assert_eq!(encoded.last().unwrap(), "q.o=bytes-per-inode!3d65536");
+        assert_eq!(parse(&encoded), Ok(Owner::Volume(tags)));
+        let other = encoded.iter().map(|tag| tag.replace("q.m=ext4", "q.m=xfs")).collect::<Vec<_>>();
+        assert!(matches!(parse(&other), Err(TagError::Bad("o", _))));
     }
 
     proptest! {

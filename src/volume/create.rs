@@ -3,10 +3,11 @@ use std::sync::Arc;
 use super::found::{Found, volume_in};
 use super::volumes::Volumes;
 use super::{CreateRequest, VolumeError, VolumeInfo};
-use crate::fs;
+use crate::fs::{self, Limits};
 use crate::lvm::{Group, GroupError, Intent, Turn, View};
 use crate::types::{
-    Bytes, Extents, Layout, LvName, Segment, VgUuid, VolumeId, VolumeMode, VolumeState, VolumeTags,
+    Bytes, CapacityRange, Extents, Layout, LvName, MakeOptions, Segment, VgUuid, VolumeId, VolumeMode,
+    VolumeState, VolumeTags,
 };
 
 impl Volumes {
@@ -114,7 +115,7 @@ impl Volumes {
         request: &CreateRequest,
     ) -> Result<VolumeInfo, VolumeError> {
         let group = Arc::clone(turn.group());
-        let extents = request.range.extents(view.vg.extent_size, floor(request.mode))?;
+        let extents = request.range.extents(view.vg.extent_size, floor(request)?)?;
         room_for(&group, view, extents)?;
         let tags = VolumeTags {
             state: VolumeState::Blank,
@@ -122,6 +123,7 @@ impl Volumes {
             mode: request.mode,
             claim: request.parameters.claim.clone(),
             cluster: request.cluster.clone(),
+            make: request.make.clone(),
         };
         let lv = match turn.create(&name, extents, tags.encode()).await {
             Ok(lv) => lv,
@@ -145,11 +147,16 @@ impl Volumes {
     }
 }
 
-/// The smallest volume that can be shown in that way.
-fn floor(mode: VolumeMode) -> Bytes {
-    match mode {
-        VolumeMode::Filesystem(fs) => fs::of(fs).limits().minimum,
-        VolumeMode::Block => Bytes::ZERO,
+/// The smallest volume that can be made for the request. A little more than was asked for is given without a
+/// word, as whole extents are; many times as much is not.
+fn floor(request: &CreateRequest) -> Result<Bytes, VolumeError> {
+    let VolumeMode::Filesystem(fs) = request.mode else { return Ok(Bytes::ZERO) };
+    let Limits { minimum, rounds_up } = fs::of(fs).limits();
+    let CapacityRange { required, limit } = request.range;
+    let named = if required > Bytes::ZERO { Some(required) } else { limit };
+    match named {
+        Some(asked) if asked < minimum && !rounds_up => Err(VolumeError::TooSmall { fs, asked, minimum }),
+        _ => Ok(minimum),
     }
 }
 
@@ -235,6 +242,11 @@ fn difference(tags: &VolumeTags, size: Bytes, request: &CreateRequest) -> Option
     }
     if tags.mode != request.mode {
         return Some(format!("it is a {}, and a {} is asked for", tags.mode, request.mode));
+    }
+    if tags.make != request.make {
+        let words = |make: &MakeOptions| if make.is_empty() { "none".to_owned() } else { make.to_string() };
+        let (is, asked) = (words(&tags.make), words(&request.make));
+        return Some(format!("its file system has the mkfs options {is}, and {asked} are asked for"));
     }
     (!request.range.admits(size)).then(|| format!("it has {size}, which is not in the range asked for"))
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use crate::exec::ExecError;
 use crate::lvm::GroupError;
 use crate::types::{
-    Bytes, CsiName, LvName, ParseError, RangeError, VgName, VgUuid, VolumeId, VolumeMode, VolumeState,
+    Bytes, CsiName, FsType, LvName, ParseError, RangeError, VgName, VgUuid, VolumeId, VolumeMode,
+    VolumeState, WantedMode,
 };
 
 /// Why something could not be done for a volume. The words are for the reader of `kubectl describe`:
@@ -73,6 +74,18 @@ pub enum VolumeError {
     #[error(transparent)]
     Range(#[from] RangeError),
 
+    /// The file system that was asked for does not fit on so small a volume.
+    #[error(
+        "a {fs} file system needs {minimum}, and {asked} is asked for: ask for {minimum}, or for another file system"
+    )]
+    TooSmall {
+        /// The file system.
+        fs: FsType,
+        /// The size that was asked for, or the most that was allowed.
+        asked: Bytes,
+        /// What it needs.
+        minimum: Bytes,
+    },
     /// A volume of that name exists, and is not what was asked for.
     #[error("a volume named {name} exists and differs: {difference}")]
     Exists {
@@ -137,9 +150,20 @@ pub enum VolumeError {
         /// What it is.
         is: VolumeMode,
         /// What it was to be.
-        asked: VolumeMode,
+        asked: WantedMode,
     },
 
+    /// Its file system cannot be mounted as is asked.
+    #[error("volume {id}, a {fs} file system, cannot be mounted so")]
+    Options {
+        /// The volume.
+        id: VolumeId,
+        /// Its file system.
+        fs: FsType,
+        /// Which option it does not have.
+        #[source]
+        why: ParseError,
+    },
     /// It is to be published, and is not staged.
     #[error("volume {id} is not staged at {}: stage it first", .path.display())]
     NotStaged {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::VolumeError;
 use super::found::Found;
-use crate::mount::{self, MountTable, Mounted};
+use crate::mount::{self, Mount, Mounted};
 use crate::types::{BlockDevice, TargetPath, VolumeId};
 
 /// What is mounted at the path.
@@ -13,9 +13,10 @@ pub(super) async fn look(path: &TargetPath) -> Result<Option<Mounted>, VolumeErr
     looked.map_err(|error| VolumeError::host(format!("{path} cannot be looked at"), error))
 }
 
-/// All that is mounted.
-pub(super) async fn mount_table() -> Result<MountTable, VolumeError> {
-    MountTable::read().await.map_err(|error| VolumeError::host("the mount table cannot be read", error))
+/// Every mount of the volume's file system.
+pub(super) async fn mounts_of(device: &BlockDevice) -> Result<Vec<Mount>, VolumeError> {
+    let mounts = mount::mounts_of(device.number).await;
+    mounts.map_err(|error| VolumeError::host("it cannot be told what is mounted where", error))
 }
 
 /// Something else is there.
@@ -59,8 +60,7 @@ pub(super) async fn place_beside(
 
 /// Every path at which the volume is mounted or its device is bound.
 pub(super) async fn places(device: &BlockDevice) -> Result<Vec<PathBuf>, VolumeError> {
-    let table = mount_table().await?;
-    let mut places: Vec<PathBuf> = table.of_device(device.number).map(|mount| mount.target.clone()).collect();
+    let mut places: Vec<PathBuf> = mounts_of(device).await?.into_iter().map(|mount| mount.target).collect();
     let bound = mount::block_targets(device.number).await;
     places.extend(bound.map_err(|error| VolumeError::host("the bound devices cannot be looked at", error))?);
     Ok(places)

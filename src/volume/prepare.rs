@@ -85,7 +85,7 @@ impl Volumes {
             }
         }
         writable(found, &content)?;
-        let made = fs::of(fs).make(programs, &path, uuid, lock.share()?).await;
+        let made = fs::of(fs).make(programs, &path, uuid, &found.tags.make, lock.share()?).await;
         made.map_err(|error| failed(found, "formatted", error))
     }
 

@@ -1,5 +1,6 @@
 use crate::types::{
-    Bytes, CapacityRange, ClassParameters, ClusterId, CsiName, Segment, VgName, VolumeId, VolumeMode,
+    Bytes, CapacityRange, ClassParameters, ClusterId, CsiName, MakeOptions, Segment, VgName, VolumeId,
+    VolumeMode,
 };
 
 /// What CreateVolume is asked for.
@@ -11,6 +12,8 @@ pub struct CreateRequest {
     pub range: CapacityRange,
     /// How the volume is to be shown.
     pub mode: VolumeMode,
+    /// How its file system is to be made.
+    pub make: MakeOptions,
     /// The parameters of its class.
     pub parameters: ClassParameters,
     /// The places where it may be made, any one of them: each is a set of segments that must all hold.

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::VolumeError;
 use super::found::Found;
 use super::living::Place;
-use super::paths::{look, mount_table, same_rights, taken};
+use super::paths::{look, mounts_of, same_rights, taken};
 use super::volumes::Volumes;
 use crate::device::Access;
 use crate::fs;
@@ -81,11 +81,10 @@ impl Volumes {
         staging: &TargetPath,
         capability: &VolumeCapability,
     ) -> Result<(), VolumeError> {
-        let always = options(fs, capability);
         let named = self.dm.by_kernel_name(device).await;
         let device =
             named.map_err(|error| VolumeError::host(format!("{} cannot be found", found.id), error))?;
-        let mounted = mount::mount_fs(&device, staging, fs, &always, &capability.options).await;
+        let mounted = mount::mount_fs(&device, staging, fs, options(capability), &capability.options).await;
         mounted.map_err(|error| unmountable(found, fs, error))?;
         tracing::info!(path = %staging, "mounted");
         Ok(())
@@ -99,15 +98,14 @@ impl Volumes {
         fs: FsType,
         device: &BlockDevice,
     ) -> Result<bool, VolumeError> {
-        let table = mount_table().await?;
-        let mounts = || table.of_device(device.number);
-        if let Some(place) = mounts().find(|mount| !mount.is_read_only()) {
+        let mounts = mounts_of(device).await?;
+        if let Some(place) = mounts.iter().find(|mount| !mount.is_read_only()) {
             let failed =
                 |error| VolumeError::host(format!("the file system of {} cannot be grown", found.id), error);
             let pinned = self.pin(found, device, Access::Read).await?;
             fs::of(fs).grow(self.programs.as_ref(), &place.target, &pinned.path()).await.map_err(failed)?;
         }
-        Ok(mounts().next().is_some())
+        Ok(!mounts.is_empty())
     }
 
     /// Undoes [`Volumes::stage`]. The volume stays active.
@@ -163,19 +161,23 @@ fn usable(found: Found) -> Result<Found, VolumeError> {
 /// Whether the volume can be shown as is asked.
 ///
 /// # Errors
-/// [`VolumeError::WrongMode`].
+/// [`VolumeError::WrongMode`], [`VolumeError::Options`].
 pub(super) fn right_mode(found: &Found, capability: &VolumeCapability) -> Result<(), VolumeError> {
-    if found.tags.mode == capability.mode {
-        return Ok(());
+    if !capability.mode.fits(found.tags.mode) {
+        let (is, asked) = (found.tags.mode, capability.mode);
+        return Err(VolumeError::WrongMode { id: found.id.clone(), is, asked });
     }
-    Err(VolumeError::WrongMode { id: found.id.clone(), is: found.tags.mode, asked: capability.mode })
+    let VolumeMode::Filesystem(fs) = found.tags.mode else { return Ok(()) };
+    let fits = capability.options.check(fs);
+    fits.map_err(|why| VolumeError::Options { id: found.id.clone(), fs, why })
 }
 
-/// What the file system is mounted with beside what its class asks for.
-fn options(fs: FsType, capability: &VolumeCapability) -> Vec<&'static str> {
-    let mut options = fs::of(fs).default_mount_options().to_vec();
-    if capability.access == AccessMode::SingleNodeReaderOnly {
-        options.push("ro");
+/// What every file system is mounted with beside what its class asks for. The kernel's own defaults are the
+/// safe ones: barriers, no discarding, `relatime`; and what is to be done after an error is written in ext4's
+/// superblock, while XFS and btrfs stop by themselves.
+const fn options(capability: &VolumeCapability) -> &'static [&'static str] {
+    match capability.access {
+        AccessMode::SingleNodeReaderOnly => &["ro"],
+        _ => &[],
     }
-    options
 }

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use tonic::{Code, Status};
 
-use super::trap;
-use crate::driver::{MIB, VG, command, report};
+use super::{name, staging, trap};
+use crate::driver::{MIB, Mode, VG, command, report};
 
 /// How long a call is repeated.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -148,6 +148,18 @@ pub(super) fn holds_only(path: &Path, from: u64, to: u64, byte: u8) {
             panic!("{} holds {found:#x} at {place}, not {byte:#x}\n{}", path.display(), trap::passed());
         }
         at += length as u64;
+    }
+}
+
+/// How much of its device the file system of a staged volume takes up.
+pub(super) fn size_of_staged(number: usize, mode: Mode) -> u64 {
+    let told = || nix::sys::statvfs::statvfs(&staging(number)).unwrap().blocks() * 4096;
+    match mode {
+        Mode::Ext4 => file_system_size(&device(&name(number))),
+        // It leaves its log out, which is that large in all of these tests.
+        Mode::Xfs => told() + 64 * MIB,
+        Mode::Btrfs => told(),
+        Mode::Block => panic!("a raw volume has no file system"),
     }
 }
 

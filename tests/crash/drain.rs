@@ -66,7 +66,7 @@ fn a_mkfs_is_waited_for() {
     boot(async || {
         let mut driver = Driver::start().await;
         let mut client = driver.client().await;
-        create_held(&mut client).await;
+        create_held(&mut client, Mode::Ext4).await;
         let call = waits(stage(&client, Mode::Ext4)).await;
         ask_to_end(&driver).await;
         assert!(!driver.has_ended());

@@ -71,12 +71,18 @@ async fn delete_all(last: usize, size: u64) {
 
 #[test]
 fn a_kill_at_any_point_of_create_prepare_stage_and_delete_leaks_and_loses_nothing() {
-    const SIZE: u64 = 16 * MIB;
-    boot("2G", async || {
+    for mode in Mode::FILE_SYSTEMS {
+        lives_and_deaths(mode);
+    }
+}
+
+fn lives_and_deaths(mode: Mode) {
+    let size = mode.size();
+    boot("16G", async || {
         let last = kill_at_every_point(
-            async |client, number| create_and_stage(client, number, SIZE, Mode::Ext4).await,
+            async |client, number| create_and_stage(client, number, size, mode).await,
             async |_, number| {
-                holds_volumes(1..=number, SIZE);
+                holds_volumes(1..=number, size);
                 assert_eq!(mounts_at(&staging(number)), 1);
                 assert_eq!(mkfs_runs(), number, "each volume is formatted once:\n{}", trap::passed());
                 std::fs::write(staging(number).join("data"), name(number)).unwrap();
@@ -89,7 +95,7 @@ fn a_kill_at_any_point_of_create_prepare_stage_and_delete_leaks_and_loses_nothin
             driver.client().await.unstage(&id(number), &staging(number)).await.unwrap();
         }
         drop(driver);
-        delete_all(last, SIZE).await;
+        delete_all(last, size).await;
     });
 }
 
@@ -116,11 +122,17 @@ fn a_kill_at_any_point_of_create_and_delete_of_a_raw_volume_leaves_it_zero_and_l
 
 #[test]
 fn a_kill_at_any_point_of_an_expansion_leaves_the_mounted_file_system_whole_and_grown() {
-    const SIZE: u64 = 32 * MIB;
+    for mode in Mode::FILE_SYSTEMS {
+        growth_and_deaths(mode);
+    }
+}
+
+fn growth_and_deaths(mode: Mode) {
     const STEP: u64 = 8 * MIB;
-    boot("1G", async || {
+    let size_at_first = 2 * mode.size();
+    boot("4G", async || {
         let driver = child::start().await;
-        create_and_stage(&mut driver.client().await, 1, SIZE, Mode::Ext4).await.unwrap();
+        create_and_stage(&mut driver.client().await, 1, size_at_first, mode).await.unwrap();
         drop(driver);
         let file = staging(1).join("data");
         let data: Vec<u8> = (0..MIB).map(|at| (at % 251) as u8).collect();
@@ -128,15 +140,15 @@ fn a_kill_at_any_point_of_an_expansion_leaves_the_mounted_file_system_whole_and_
         let id = id(1);
         kill_at_every_point(
             async |client, number| {
-                let size = SIZE + STEP * number as u64;
-                let answer = client.expand(&id, size, Mode::Ext4).await?;
+                let size = size_at_first + STEP * number as u64;
+                let answer = client.expand(&id, size, mode).await?;
                 assert_eq!(answer, size);
                 Ok(())
             },
             async |_, number| {
-                let size = SIZE + STEP * number as u64;
+                let size = size_at_first + STEP * number as u64;
                 holds_exactly([(name(1).as_str(), size, "u")]);
-                assert_eq!(bench::file_system_size(&device(&name(1))), size, "{}", trap::passed());
+                assert_eq!(bench::size_of_staged(1, mode), size, "{}", trap::passed());
                 assert_eq!(std::fs::read(&file).unwrap(), data);
                 assert_eq!((mkfs_runs(), mounts_at(&staging(1))), (1, 1));
             },

@@ -24,6 +24,11 @@ const DELAY: u32 = 200;
 /// The size of the volumes that are formatted.
 pub(super) const SIZE: u64 = 64 * MIB;
 
+/// The size of one with that file system.
+pub(super) fn size(mode: Mode) -> u64 {
+    SIZE.max(mode.size())
+}
+
 /// The size of the volumes that are zeroed: eight chunks, between which zeroing looks whether to stop.
 pub(super) const LARGE: u64 = 512 * MIB;
 
@@ -32,7 +37,7 @@ const WHILE: Duration = Duration::from_secs(1);
 
 /// Boots a machine with the group [`VG`] on a disk that a test can slow down.
 pub(super) fn boot(body: impl AsyncFnOnce()) {
-    lab::Machine::new().disk("1G").boot(|| {
+    lab::Machine::new().disk("2G").boot(|| {
         make_group(VG, &[slow_disk()]);
         count_mkfs();
         driver::run(body());
@@ -71,9 +76,9 @@ fn table(milliseconds: u32) -> String {
 }
 
 /// Begins to create a volume whose mkfs is held at its fifth write.
-pub(super) async fn create_held(client: &mut Client) {
+pub(super) async fn create_held(client: &mut Client, mode: Mode) {
     meet_mkfs(Act::Hold, 5);
-    client.create(&name(1), SIZE, Mode::Ext4).await.unwrap();
+    client.create(&name(1), size(mode), mode).await.unwrap();
     mkfs_is_held(5).await;
 }
 

@@ -5,7 +5,7 @@ use super::bench::{
 };
 use super::mkfs::{count_mkfs, kill_mkfs, meet_mkfs, mkfs_is_held, mkfs_runs, release_mkfs};
 use super::slow::{
-    LARGE, SIZE, boot, byte_at, create_half_zeroed, create_held, expand, is_half_zeroed, slow_disk,
+    LARGE, SIZE, boot, byte_at, create_half_zeroed, create_held, expand, is_half_zeroed, size, slow_disk,
     slow_down, speed_up, stage, waits,
 };
 use super::strace::Act;
@@ -14,59 +14,65 @@ use crate::driver::{self, Driver, MIB, Mode, VG, command, make_group, mounts_at,
 
 #[test]
 fn a_mkfs_that_outlives_its_driver_is_waited_for_and_its_file_system_is_taken() {
-    boot(async || {
-        let driver = Driver::start().await;
-        create_held(&mut driver.client().await).await;
-        driver.kill();
-        let driver = Driver::start().await;
-        let call = waits(stage(&driver.client().await, Mode::Ext4)).await;
-        assert_eq!(mkfs_runs(), 1, "a second mkfs was begun beside the first");
-        release_mkfs();
-        call.await.unwrap().unwrap();
-        assert_eq!((mkfs_runs(), mounts_at(&staging(1))), (1, 1));
-        holds_volumes([1], SIZE);
-    });
+    for mode in Mode::FILE_SYSTEMS {
+        boot(async || {
+            let driver = Driver::start().await;
+            create_held(&mut driver.client().await, mode).await;
+            driver.kill();
+            let driver = Driver::start().await;
+            let call = waits(stage(&driver.client().await, mode)).await;
+            assert_eq!(mkfs_runs(), 1, "a second mkfs was begun beside the first");
+            release_mkfs();
+            call.await.unwrap().unwrap();
+            assert_eq!((mkfs_runs(), mounts_at(&staging(1))), (1, 1));
+            holds_volumes([1], size(mode));
+        });
+    }
 }
 
 #[test]
 fn a_delete_waits_for_a_mkfs_whether_its_driver_lives_or_not() {
-    boot(async || {
-        let before = free();
-        let mut driver = Driver::start().await;
-        for killed in [false, true] {
-            create_held(&mut driver.client().await).await;
-            if killed {
-                driver.kill();
-                driver = Driver::start().await;
+    for mode in Mode::FILE_SYSTEMS {
+        boot(async || {
+            let before = free();
+            let mut driver = Driver::start().await;
+            for killed in [false, true] {
+                create_held(&mut driver.client().await, mode).await;
+                if killed {
+                    driver.kill();
+                    driver = Driver::start().await;
+                }
+                let (mut client, id) = (driver.client().await, id(1));
+                let call = waits(async move { client.delete(&id).await }).await;
+                release_mkfs();
+                call.await.unwrap().unwrap();
+                holds_exactly([]);
+                assert_eq!(driver.client().await.capacity().await.unwrap().0, before);
             }
-            let (mut client, id) = (driver.client().await, id(1));
-            let call = waits(async move { client.delete(&id).await }).await;
-            release_mkfs();
-            call.await.unwrap().unwrap();
-            holds_exactly([]);
-            assert_eq!(driver.client().await.capacity().await.unwrap().0, before);
-        }
-    });
+        });
+    }
 }
 
 #[test]
 fn a_mkfs_that_is_killed_together_with_its_driver_is_done_again() {
-    boot(async || {
-        for (number, write) in (1..).zip([2, 5, 10, 15]) {
-            let driver = Driver::start().await;
-            meet_mkfs(Act::Hold, write);
-            driver.client().await.create(&name(number), SIZE, Mode::Ext4).await.unwrap();
-            mkfs_is_held(write).await;
-            driver.kill();
-            kill_mkfs();
-            let driver = Driver::start().await;
-            let mut client = driver.client().await;
-            repeat(async || client.stage(&id(number), &staging(number), Mode::Ext4).await).await;
-            assert_eq!(mkfs_runs(), 2 * number, "killed at write {write}");
-            holds_volumes(1..=number, SIZE);
-            std::fs::write(staging(number).join("data"), "x").unwrap();
-        }
-    });
+    for mode in Mode::FILE_SYSTEMS {
+        boot(async || {
+            for (number, write) in (1..).zip([2, 5, 10, 15]) {
+                let driver = Driver::start().await;
+                meet_mkfs(Act::Hold, write);
+                driver.client().await.create(&name(number), size(mode), mode).await.unwrap();
+                mkfs_is_held(write).await;
+                driver.kill();
+                kill_mkfs();
+                let driver = Driver::start().await;
+                let mut client = driver.client().await;
+                repeat(async || client.stage(&id(number), &staging(number), mode).await).await;
+                assert_eq!(mkfs_runs(), 2 * number, "killed at write {write}");
+                holds_volumes(1..=number, size(mode));
+                std::fs::write(staging(number).join("data"), "x").unwrap();
+            }
+        });
+    }
 }
 
 #[test]
@@ -121,7 +127,7 @@ fn an_expansion_joins_the_preparation_and_then_grows_the_volume() {
     boot(async || {
         let driver = Driver::start().await;
         let mut client = driver.client().await;
-        create_held(&mut client).await;
+        create_held(&mut client, Mode::Ext4).await;
         let call = waits(expand(&client, 2 * SIZE, Mode::Ext4)).await;
         release_mkfs();
         assert_eq!(call.await.unwrap().unwrap(), 2 * SIZE);

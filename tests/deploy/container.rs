@@ -10,7 +10,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::{container, list, manifests, object, pod, tools};
-use crate::driver::{self, Driver, MIB, Mode, VG, Volume, make_group, mounts_at, report};
+use crate::driver::{self, Driver, Mode, VG, Volume, make_group, mounts_at, report};
 
 const KUBELET: &str = "/var/lib/kubelet";
 
@@ -20,7 +20,7 @@ fn the_image_has_all_that_the_driver_needs_and_the_host_sees_what_it_does() {
     if !lab::is_guest() {
         unpack(&root);
     }
-    lab::Machine::new().disk("1G").boot(|| {
+    lab::Machine::new().disk("2G").boot(|| {
         make_group(VG, &lab::disks());
         driver::run(volumes_live(&root));
     });
@@ -33,16 +33,16 @@ async fn volumes_live(root: &Path) {
     tools::output(Command::new("mount").args(["--make-shared", KUBELET]));
     let driver = Driver::launch(contained(root)).await;
     let client = driver.client().await;
-    for mode in [Mode::Ext4, Mode::Block] {
+    for mode in Mode::ALL {
         let volume = Volume::create(&client, "pvc-a", mode).await;
         volume.start().await;
         assert_eq!(mounts_at(&volume.target), 1, "the host does not see the mount");
-        if mode == Mode::Ext4 {
+        if mode != Mode::Block {
             fs::write(volume.target.join("data"), "kept").unwrap();
         }
         assert_eq!(report("lvs", "lv_active", VG), ["active"]);
-        assert_eq!(volume.expand(64 * MIB).await.unwrap(), 64 * MIB);
-        if mode == Mode::Ext4 {
+        assert_eq!(volume.grow_by(16).await.unwrap(), volume.size_and(16));
+        if mode != Mode::Block {
             assert_eq!(fs::read_to_string(volume.target.join("data")).unwrap(), "kept");
         }
         volume.end().await;

@@ -11,25 +11,54 @@ use quarry::proto::csi::v1 as csi;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Request, Status};
 
+use super::{MIB, SIZE};
+
 /// How a volume is to be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
     Ext4,
+    Xfs,
+    Btrfs,
     Block,
 }
 
 impl Mode {
+    /// Each file system.
+    pub(crate) const FILE_SYSTEMS: [Self; 3] = [Self::Ext4, Self::Xfs, Self::Btrfs];
+
+    /// All that there is.
+    pub(crate) const ALL: [Self; 4] = [Self::Ext4, Self::Xfs, Self::Btrfs, Self::Block];
+
+    /// What its volumes are called in tests, and a file system in CSI.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Ext4 => "ext4",
+            Self::Xfs => "xfs",
+            Self::Btrfs => "btrfs",
+            Self::Block => "block",
+        }
+    }
+
+    /// The size of a volume whose size does not matter: small, since it is read from end to end.
+    pub(crate) const fn size(self) -> u64 {
+        match self {
+            Self::Ext4 | Self::Block => SIZE,
+            Self::Xfs => 300 * MIB,
+            Self::Btrfs => 256 * MIB,
+        }
+    }
+
     pub(crate) fn capability(self) -> csi::VolumeCapability {
         self.capability_for(AccessMode::SingleNodeMultiWriter)
     }
 
     pub(crate) fn capability_for(self, mode: AccessMode) -> csi::VolumeCapability {
         let access = match self {
-            Self::Ext4 => AccessType::Mount(volume_capability::MountVolume {
-                fs_type: "ext4".into(),
+            Self::Block => AccessType::Block(volume_capability::BlockVolume {}),
+            fs => AccessType::Mount(volume_capability::MountVolume {
+                fs_type: fs.word().into(),
                 ..Default::default()
             }),
-            Self::Block => AccessType::Block(volume_capability::BlockVolume {}),
         };
         csi::VolumeCapability {
             access_mode: Some(volume_capability::AccessMode { mode: mode.into() }),

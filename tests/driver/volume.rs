@@ -17,7 +17,7 @@ pub(crate) struct Volume {
     pub(crate) target: PathBuf,
 }
 
-/// The size of a volume whose size does not matter: small, since it is read from end to end.
+/// The size of an ext4 or raw volume whose size does not matter.
 pub(crate) const SIZE: u64 = 16 * MIB;
 
 /// The LV of the volume that is asked for by that name.
@@ -28,7 +28,7 @@ pub(crate) fn lv_of(name: &str) -> LvName {
 impl Volume {
     /// Makes a volume.
     pub(crate) async fn create(client: &Client, name: &str, mode: Mode) -> Self {
-        client.clone().create_in(VG, name, SIZE, mode).await.unwrap();
+        client.clone().create_in(VG, name, mode.size(), mode).await.unwrap();
         Self::existing(client, name, mode)
     }
 
@@ -101,6 +101,16 @@ impl Volume {
 
     pub(crate) async fn expand(&self, size: u64) -> Answer<u64> {
         self.client.clone().expand(&self.id, size, self.mode).await
+    }
+
+    /// Grows by that many extents of 4 MiB from the size that it was made with, and gives its size.
+    pub(crate) async fn grow_by(&self, extents: u64) -> Answer<u64> {
+        self.expand(self.size_and(extents)).await
+    }
+
+    /// The size that it was made with, and that many extents of 4 MiB.
+    pub(crate) const fn size_and(&self, extents: u64) -> u64 {
+        self.mode.size() + extents * 4 * MIB
     }
 
     pub(crate) async fn delete(&self) -> Answer<()> {

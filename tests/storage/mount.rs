@@ -11,7 +11,7 @@ use quarry::mount::{
     self, MountError, MountTable, Mounted, bind_device, bind_fs, block_targets, look, make_dir, make_file,
     mount_fs, remove, unmount,
 };
-use quarry::types::{FsType, MountOptions, TargetPath};
+use quarry::types::{FsType, MakeOptions, MountOptions, TargetPath};
 
 use crate::storage_bench::{Bench, must, node, run, target};
 
@@ -21,7 +21,7 @@ fn formatted(bench: &Bench, name: &str) -> BlockDevice {
     let pinned = bench.pin(&device, Access::Write);
     let lock = File::create("/tmp/lock").unwrap();
     let uuid = "0e5e5a8e-6d2b-5b2f-9a43-3c8bd0b1a111".parse().unwrap();
-    run(of(FsType::Ext4).make(&bench.programs, &pinned.path(), uuid, lock)).unwrap();
+    run(of(FsType::Ext4).make(&bench.programs, &pinned.path(), uuid, &MakeOptions::default(), lock)).unwrap();
     device
 }
 

@@ -23,24 +23,26 @@ fn works(volume: &Volume) {
 #[test]
 fn a_dead_file_system_that_nobody_uses_is_mounted_anew() {
     with_driver(async |_driver, client| {
-        let volume = Volume::in_use(&client, "pvc-a", Mode::Ext4).await;
-        std::fs::write(volume.target.join("marker"), "kept").unwrap();
-        sh("sync");
-        for repeat in ["publish", "stage and publish", "stage after its pod has gone"] {
-            shut_down(&volume);
-            assert!(std::fs::write(volume.target.join("new"), "x").is_err(), "{repeat}");
-            match repeat {
-                "publish" => volume.publish().await.unwrap(),
-                "stage and publish" => {
-                    refused(volume.stage().await, Code::Internal, volume.target.to_str().unwrap());
-                    volume.publish().await.unwrap();
+        for mode in [Mode::Ext4, Mode::Xfs] {
+            let volume = Volume::in_use(&client, mode.word(), mode).await;
+            std::fs::write(volume.target.join("marker"), "kept").unwrap();
+            sh("sync");
+            for repeat in ["publish", "stage and publish", "stage after its pod has gone"] {
+                shut_down(&volume);
+                assert!(std::fs::write(volume.target.join("new"), "x").is_err(), "{repeat}");
+                match repeat {
+                    "publish" => volume.publish().await.unwrap(),
+                    "stage and publish" => {
+                        refused(volume.stage().await, Code::Internal, volume.target.to_str().unwrap());
+                        volume.publish().await.unwrap();
+                    }
+                    _ => {
+                        volume.unpublish().await.unwrap();
+                        volume.start().await;
+                    }
                 }
-                _ => {
-                    volume.unpublish().await.unwrap();
-                    volume.start().await;
-                }
+                works(&volume);
             }
-            works(&volume);
         }
     });
 }
@@ -48,21 +50,23 @@ fn a_dead_file_system_that_nobody_uses_is_mounted_anew() {
 #[test]
 fn a_dead_file_system_that_is_used_is_an_error_until_it_is_free() {
     with_driver(async |driver, client| {
-        let volume = Volume::in_use(&client, "pvc-a", Mode::Ext4).await;
-        std::fs::write(volume.target.join("marker"), "kept").unwrap();
-        let second = Path::new("/var/lib/kubelet/pod-2");
-        volume.publish_at(second).await.unwrap();
-        let open = File::open(volume.target.join("marker")).unwrap();
-        shut_down(&volume);
-        refused(volume.stage().await, Code::Internal, "does not work");
-        refused(volume.publish().await, Code::Internal, second.to_str().unwrap());
-        refused(volume.publish_at(second).await, Code::Internal, volume.target.to_str().unwrap());
-        client.clone().unpublish(&volume.id, second).await.unwrap();
-        refused(volume.publish().await, Code::Internal, "once nobody uses it any more");
-        assert!(driver.log().has(&["a mounted file system is dead", &volume.id]));
-        drop(open);
-        volume.publish().await.unwrap();
-        assert!(mounts_at(&volume.target) == 1);
+        for mode in [Mode::Ext4, Mode::Xfs] {
+            let volume = Volume::in_use(&client, mode.word(), mode).await;
+            std::fs::write(volume.target.join("marker"), "kept").unwrap();
+            let second = Path::new("/var/lib/kubelet/pod-2");
+            volume.publish_at(second).await.unwrap();
+            let open = File::open(volume.target.join("marker")).unwrap();
+            shut_down(&volume);
+            refused(volume.stage().await, Code::Internal, "does not work");
+            refused(volume.publish().await, Code::Internal, second.to_str().unwrap());
+            refused(volume.publish_at(second).await, Code::Internal, volume.target.to_str().unwrap());
+            client.clone().unpublish(&volume.id, second).await.unwrap();
+            refused(volume.publish().await, Code::Internal, "once nobody uses it any more");
+            assert!(driver.log().has(&["a mounted file system is dead", &volume.id]));
+            drop(open);
+            volume.publish().await.unwrap();
+            assert!(mounts_at(&volume.target) == 1);
+        }
     });
 }
 
@@ -80,6 +84,37 @@ fn an_error_in_the_journal_is_seen_too() {
         assert!(std::fs::write(volume.target.join("new"), "x").is_err());
         volume.publish().await.unwrap();
         works(&volume);
+    });
+}
+
+/// Whoever writes to or reads from the volume's device from now on gets an error, or finds it as it was.
+fn fail(volume: &Volume, fails: bool) {
+    let sectors = sh(&format!("dmsetup table {} | cut -d' ' -f2", volume.dm_name())).trim().to_owned();
+    if fails {
+        sh(&format!("dmsetup table {} > /table", volume.dm_name()));
+        sh(&format!("dmsetup load {} --table '0 {sectors} error'", volume.dm_name()));
+    } else {
+        sh(&format!("dmsetup load {} < /table", volume.dm_name()));
+    }
+    sh(&format!("dmsetup suspend --noflush --nolockfs {0}; dmsetup resume {0}", volume.dm_name()));
+}
+
+#[test]
+fn a_file_system_that_gave_up_when_its_disk_failed_is_mounted_anew_when_the_disk_is_back() {
+    with_driver(async |_driver, client| {
+        for mode in Mode::FILE_SYSTEMS {
+            let volume = Volume::in_use(&client, mode.word(), mode).await;
+            std::fs::write(volume.target.join("marker"), "kept").unwrap();
+            sh("sync");
+            fail(&volume, true);
+            let _ = std::fs::write(volume.target.join("lost"), vec![1; 1 << 20]);
+            let _ = std::process::Command::new("sync").arg("-f").arg(&volume.target).output();
+            refused(volume.publish().await, Code::Internal, &volume.id);
+            fail(&volume, false);
+            volume.start().await;
+            works(&volume);
+            volume.end().await;
+        }
     });
 }
 
@@ -101,11 +136,11 @@ fn a_dead_mount_of_somebody_else_is_never_touched() {
         std::fs::create_dir(&place).unwrap();
         let server = unresponsive(&place);
         let begun = Instant::now();
-        for (name, mode) in [("pvc-fs", Mode::Ext4), ("pvc-raw", Mode::Block)] {
-            let volume = Volume::in_use(&client, name, mode).await;
+        for mode in Mode::ALL {
+            let volume = Volume::in_use(&client, mode.word(), mode).await;
             volume.start().await;
             volume.stats().await.unwrap();
-            volume.expand(64 << 20).await.unwrap();
+            volume.grow_by(1).await.unwrap();
             volume.end().await;
             volume.delete().await.unwrap();
         }

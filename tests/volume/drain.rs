@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
+use quarry::proto::csi::v1::volume_usage::Unit;
 use tonic::Code;
 
 use super::support::{read, with_driver};
@@ -11,20 +12,22 @@ use crate::driver::{Client, Mode, VG, Volume, command, mounts_at, refused, repor
 #[test]
 fn a_mount_in_use_stays_and_goes_when_it_is_free() {
     with_driver(async |_driver, client| {
-        let volume = Volume::in_use(&client, "pvc-fs", Mode::Ext4).await;
-        let open = File::create(volume.target.join("open")).unwrap();
-        refused(volume.unpublish().await, Code::Internal, "is in use and stays mounted");
-        assert_eq!(mounts_at(&volume.target), 1);
-        drop(open);
-        volume.unpublish().await.unwrap();
-        assert!(!volume.target.exists());
+        for mode in Mode::FILE_SYSTEMS {
+            let volume = Volume::in_use(&client, mode.word(), mode).await;
+            let open = File::create(volume.target.join("open")).unwrap();
+            refused(volume.unpublish().await, Code::Internal, "is in use and stays mounted");
+            assert_eq!(mounts_at(&volume.target), 1);
+            drop(open);
+            volume.unpublish().await.unwrap();
+            assert!(!volume.target.exists());
 
-        let open = File::create(volume.staging.join("open")).unwrap();
-        refused(volume.unstage().await, Code::Internal, "is in use and stays mounted");
-        assert_eq!(mounts_at(&volume.staging), 1);
-        drop(open);
-        volume.unstage().await.unwrap();
-        assert_eq!(mounts_at(&volume.staging), 0);
+            let open = File::create(volume.staging.join("open")).unwrap();
+            refused(volume.unstage().await, Code::Internal, "is in use and stays mounted");
+            assert_eq!(mounts_at(&volume.staging), 1);
+            drop(open);
+            volume.unstage().await.unwrap();
+            assert_eq!(mounts_at(&volume.staging), 0);
+        }
 
         let raw = Volume::in_use(&client, "pvc-raw", Mode::Block).await;
         let open = File::open(&raw.target).unwrap();
@@ -60,10 +63,10 @@ impl Drop for Stuck {
 #[test]
 fn volumes_are_taken_out_of_use_while_lvm_does_not_answer() {
     with_driver(async |_driver, client| {
-        let volumes = [
-            Volume::in_use(&client, "pvc-fs", Mode::Ext4).await,
-            Volume::in_use(&client, "pvc-raw", Mode::Block).await,
-        ];
+        let mut volumes = Vec::new();
+        for mode in Mode::ALL {
+            volumes.push(Volume::in_use(&client, mode.word(), mode).await);
+        }
         let lock = File::create(format!("/run/lock/lvm/V_{VG}")).unwrap();
         lock.lock().unwrap();
         let stuck = Stuck::new(&client).await;
@@ -74,7 +77,7 @@ fn volumes_are_taken_out_of_use_while_lvm_does_not_answer() {
         }
         drop(stuck);
         drop(lock);
-        until("the change is made at last", async || report("lvs", "lv_name", VG).len() == 3).await;
+        until("the change is made at last", async || report("lvs", "lv_name", VG).len() == 5).await;
     });
 }
 
@@ -82,10 +85,10 @@ fn volumes_are_taken_out_of_use_while_lvm_does_not_answer() {
 fn volumes_are_taken_out_of_use_after_their_lv_has_vanished() {
     with_driver(async |_driver, client| {
         command("vgcfgbackup", &["-f", "/before.vg", VG]);
-        let volumes = [
-            Volume::in_use(&client, "pvc-fs", Mode::Ext4).await,
-            Volume::in_use(&client, "pvc-raw", Mode::Block).await,
-        ];
+        let mut volumes = Vec::new();
+        for mode in Mode::ALL {
+            volumes.push(Volume::in_use(&client, mode.word(), mode).await);
+        }
         // LVM knows nothing of them any more, and their devices are there.
         command("vgcfgrestore", &["-y", "-f", "/before.vg", VG]);
         assert_eq!(report("lvs", "lv_name", VG), Vec::<String>::new());
@@ -100,7 +103,7 @@ fn volumes_are_taken_out_of_use_after_their_lv_has_vanished() {
 #[test]
 fn volumes_are_taken_out_of_use_after_somebody_renamed_their_lv() {
     with_driver(async |_driver, client| {
-        for (name, mode) in [("pvc-fs", Mode::Ext4), ("pvc-raw", Mode::Block)] {
+        for (name, mode) in Mode::ALL.map(|mode| (mode.word(), mode)) {
             let volume = Volume::in_use(&client, name, mode).await;
             let other = Volume::in_use(&client, &format!("{name}-other"), mode).await;
             command("lvrename", &["-q", &volume.lv(), &format!("{VG}/{name}-mine")]);
@@ -137,6 +140,17 @@ fn usage_is_told_of_what_is_at_the_path_and_of_nothing_else() {
         let [bytes, inodes] = usage.as_slice() else { panic!("{usage:?}") };
         assert!(bytes.total > 8 << 20 && bytes.used >= 4 << 20, "{usage:?}");
         assert!(bytes.used + bytes.available <= bytes.total && inodes.used > 0, "{usage:?}");
+        for mode in [Mode::Xfs, Mode::Btrfs] {
+            let usage = Volume::in_use(&client, mode.word(), mode).await.stats().await.unwrap().usage;
+            assert_eq!(usage[0].unit(), Unit::Bytes);
+            assert!(usage[0].total > 64 << 20 && usage[0].available > 32 << 20, "{usage:?}");
+            // btrfs makes inodes as they are needed, so that it has no number of them.
+            assert_eq!(
+                usage.iter().any(|usage| usage.unit() == Unit::Inodes),
+                mode == Mode::Xfs,
+                "{usage:?}"
+            );
+        }
         let size = raw.stats().await.unwrap().usage;
         assert_eq!(size.iter().map(|usage| usage.total).collect::<Vec<_>>(), [16 << 20]);
 

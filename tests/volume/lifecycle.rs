@@ -4,7 +4,7 @@ use crate::driver::{self, Driver, MIB, Mode, VG, command, folder, make_group, mo
 
 /// A machine with one disk and the group [`VG`] on it.
 fn boot(body: impl AsyncFnOnce()) {
-    lab::Machine::new().disk("2G").boot(|| {
+    lab::Machine::new().disk("4G").boot(|| {
         make_group(VG, &lab::disks());
         driver::run(body());
     });
@@ -19,25 +19,34 @@ fn a_volume_lives_from_claim_to_deletion() {
     boot(async || {
         let driver = Driver::start().await;
         let mut client = driver.client().await;
-        let before = client.capacity().await.unwrap();
-        let (staging, target) = (folder("staging"), Path::new("/var/lib/kubelet/target"));
+        for mode in Mode::FILE_SYSTEMS {
+            let size = 300 * MIB;
+            let before = client.capacity().await.unwrap();
+            let (staging, target) = (folder("staging"), Path::new("/var/lib/kubelet/target"));
 
-        let volume = client.create("pvc-a", 300 * MIB, Mode::Ext4).await.unwrap();
-        assert_eq!(volume.capacity_bytes.cast_unsigned(), 300 * MIB);
-        client.stage(&volume.volume_id, &staging, Mode::Ext4).await.unwrap();
-        client.publish(&volume.volume_id, &staging, target, Mode::Ext4).await.unwrap();
-        std::fs::write(target.join("data"), "kept").unwrap();
+            let volume = client.create("pvc-a", size, mode).await.unwrap();
+            assert_eq!(volume.capacity_bytes.cast_unsigned(), size);
+            client.stage(&volume.volume_id, &staging, mode).await.unwrap();
+            client.publish(&volume.volume_id, &staging, target, mode).await.unwrap();
+            std::fs::write(target.join("data"), "kept").unwrap();
 
-        assert_eq!(client.expand(&volume.volume_id, 600 * MIB, Mode::Ext4).await.unwrap(), 600 * MIB);
-        assert!(size_of_files(target) > 550 * MIB, "the mounted file system has grown");
-        assert_eq!(std::fs::read_to_string(target.join("data")).unwrap(), "kept");
+            assert_eq!(client.expand(&volume.volume_id, 2 * size, mode).await.unwrap(), 2 * size);
+            assert!(size_of_files(target) > size + size / 2, "the mounted file system has grown");
+            let offline = 2 * size + 100 * MIB;
+            assert_eq!(std::fs::read_to_string(target.join("data")).unwrap(), "kept");
 
-        client.unpublish(&volume.volume_id, target).await.unwrap();
-        assert!(!target.exists());
-        client.unstage(&volume.volume_id, &staging).await.unwrap();
-        client.delete(&volume.volume_id).await.unwrap();
-        assert_eq!(client.capacity().await.unwrap(), before);
-        assert_eq!(report("lvs", "lv_name", VG), Vec::<String>::new());
+            client.unpublish(&volume.volume_id, target).await.unwrap();
+            assert!(!target.exists());
+            client.unstage(&volume.volume_id, &staging).await.unwrap();
+            assert_eq!(client.expand(&volume.volume_id, offline, mode).await.unwrap(), offline);
+            client.stage(&volume.volume_id, &staging, mode).await.unwrap();
+            assert!(size_of_files(&staging) > size + size / 2 + 90 * MIB, "it has grown when it was staged");
+            assert_eq!(std::fs::read_to_string(staging.join("data")).unwrap(), "kept");
+            client.unstage(&volume.volume_id, &staging).await.unwrap();
+            client.delete(&volume.volume_id).await.unwrap();
+            assert_eq!(client.capacity().await.unwrap(), before);
+            assert_eq!(report("lvs", "lv_name", VG), Vec::<String>::new());
+        }
         assert!(driver.stop().success());
     });
 }
@@ -69,17 +78,17 @@ fn every_call_may_come_again_and_changes_nothing() {
     boot(async || {
         let driver = Driver::start().await;
         let mut client = driver.client().await;
-        for (name, mode) in [("pvc-fs", Mode::Ext4), ("pvc-raw", Mode::Block)] {
+        for (name, mode) in Mode::ALL.map(|mode| (mode.word(), mode)) {
             let (staging, target) =
                 (folder(&format!("staging-{name}")), Path::new("/var/lib/kubelet").join(name));
-            let id = client.create(name, 64 * MIB, mode).await.unwrap().volume_id;
+            let id = client.create(name, mode.size(), mode).await.unwrap().volume_id;
             for _ in 0..10 {
-                assert_eq!(client.create(name, 64 * MIB, mode).await.unwrap().volume_id, id);
+                assert_eq!(client.create(name, mode.size(), mode).await.unwrap().volume_id, id);
                 client.stage(&id, &staging, mode).await.unwrap();
             }
             for _ in 0..10 {
                 client.publish(&id, &staging, &target, mode).await.unwrap();
-                assert_eq!(client.expand(&id, 64 * MIB, mode).await.unwrap(), 64 * MIB);
+                assert_eq!(client.expand(&id, mode.size(), mode).await.unwrap(), mode.size());
             }
             assert_eq!(mounts_at(&target), 1);
             for _ in 0..10 {
@@ -98,25 +107,27 @@ fn every_call_may_come_again_and_changes_nothing() {
 
 #[test]
 fn a_restart_loses_nothing_and_running_pods_do_not_notice() {
-    boot(async || {
-        let driver = Driver::start().await;
-        let mut client = driver.client().await;
-        let (staging, target) = (folder("staging"), Path::new("/var/lib/kubelet/target"));
-        let id = client.create("pvc-a", 64 * MIB, Mode::Ext4).await.unwrap().volume_id;
-        client.stage(&id, &staging, Mode::Ext4).await.unwrap();
-        client.publish(&id, &staging, target, Mode::Ext4).await.unwrap();
-        driver.kill();
-        std::fs::write(target.join("data"), "written while no driver runs").unwrap();
+    for mode in Mode::FILE_SYSTEMS {
+        boot(async || {
+            let driver = Driver::start().await;
+            let mut client = driver.client().await;
+            let (staging, target) = (folder("staging"), Path::new("/var/lib/kubelet/target"));
+            let id = client.create("pvc-a", 300 * MIB, mode).await.unwrap().volume_id;
+            client.stage(&id, &staging, mode).await.unwrap();
+            client.publish(&id, &staging, target, mode).await.unwrap();
+            driver.kill();
+            std::fs::write(target.join("data"), "written while no driver runs").unwrap();
 
-        let driver = Driver::start().await;
-        let mut client = driver.client().await;
-        assert_eq!(client.create("pvc-a", 64 * MIB, Mode::Ext4).await.unwrap().volume_id, id);
-        client.stage(&id, &staging, Mode::Ext4).await.unwrap();
-        client.publish(&id, &staging, target, Mode::Ext4).await.unwrap();
-        assert_eq!(mounts_at(target), 1);
-        assert_eq!(client.expand(&id, 128 * MIB, Mode::Ext4).await.unwrap(), 128 * MIB);
-        assert_eq!(std::fs::read_to_string(target.join("data")).unwrap(), "written while no driver runs");
-    });
+            let driver = Driver::start().await;
+            let mut client = driver.client().await;
+            assert_eq!(client.create("pvc-a", 300 * MIB, mode).await.unwrap().volume_id, id);
+            client.stage(&id, &staging, mode).await.unwrap();
+            client.publish(&id, &staging, target, mode).await.unwrap();
+            assert_eq!(mounts_at(target), 1);
+            assert_eq!(client.expand(&id, 400 * MIB, mode).await.unwrap(), 400 * MIB);
+            assert_eq!(std::fs::read_to_string(target.join("data")).unwrap(), "written while no driver runs");
+        });
+    }
 }
 
 #[test]

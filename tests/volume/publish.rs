@@ -14,8 +14,8 @@ const POD_2: &str = "/var/lib/kubelet/pod-2";
 #[test]
 fn a_volume_that_is_not_staged_is_not_published() {
     with_driver(async |_driver, client| {
-        for (name, mode) in [("pvc-fs", Mode::Ext4), ("pvc-raw", Mode::Block)] {
-            let volume = Volume::create(&client, name, mode).await;
+        for mode in Mode::ALL {
+            let volume = Volume::create(&client, mode.word(), mode).await;
             refused(volume.publish().await, Code::FailedPrecondition, "stage it first");
             volume.prepared().await;
             refused(volume.publish().await, Code::FailedPrecondition, "stage it first");
@@ -30,16 +30,18 @@ fn a_volume_that_is_not_staged_is_not_published() {
 #[test]
 fn what_somebody_unmounted_behind_our_back_is_mounted_again() {
     with_driver(async |_driver, client| {
-        let volume = Volume::in_use(&client, "pvc-a", Mode::Ext4).await;
-        std::fs::write(volume.target.join("marker"), "kept").unwrap();
-        sh(&format!("umount {}", volume.target.display()));
-        volume.publish().await.unwrap();
-        assert_eq!(read(&volume.target.join("marker")), "kept");
+        for mode in Mode::FILE_SYSTEMS {
+            let volume = Volume::in_use(&client, mode.word(), mode).await;
+            std::fs::write(volume.target.join("marker"), "kept").unwrap();
+            sh(&format!("umount {}", volume.target.display()));
+            volume.publish().await.unwrap();
+            assert_eq!(read(&volume.target.join("marker")), "kept");
 
-        sh(&format!("umount {} {}", volume.target.display(), volume.staging.display()));
-        refused(volume.publish().await, Code::FailedPrecondition, "stage it first");
-        volume.start().await;
-        assert_eq!(read(&volume.target.join("marker")), "kept");
+            sh(&format!("umount {} {}", volume.target.display(), volume.staging.display()));
+            refused(volume.publish().await, Code::FailedPrecondition, "stage it first");
+            volume.start().await;
+            assert_eq!(read(&volume.target.join("marker")), "kept");
+        }
 
         let raw = Volume::in_use(&client, "pvc-raw", Mode::Block).await;
         sh(&format!("umount {}", raw.target.display()));
@@ -51,30 +53,32 @@ fn what_somebody_unmounted_behind_our_back_is_mounted_again() {
 #[test]
 fn a_volume_has_as_many_targets_as_it_has_pods_each_with_its_own_rights() {
     with_driver(async |_driver, client| {
-        let volume = Volume::in_use(&client, "pvc-a", Mode::Ext4).await;
-        std::fs::write(volume.target.join("marker"), "seen").unwrap();
-        let second = Path::new(POD_2);
-        for _ in 0..2 {
-            volume.publish_as(second, |request| request.readonly = true).await.unwrap();
-        }
-        assert_eq!((mounts_at(second), read(&second.join("marker")).as_str()), (1, "seen"));
-        let refusal = std::fs::write(second.join("marker"), "changed").unwrap_err();
-        assert_eq!(refusal.kind(), ErrorKind::ReadOnlyFilesystem);
-        refused(volume.publish_at(second).await, Code::AlreadyExists, "it is read-only there");
-        std::fs::write(volume.target.join("marker"), "still writable").unwrap();
+        for mode in Mode::FILE_SYSTEMS {
+            let volume = Volume::in_use(&client, mode.word(), mode).await;
+            std::fs::write(volume.target.join("marker"), "seen").unwrap();
+            let second = &folder("pod-2").join(mode.word());
+            for _ in 0..2 {
+                volume.publish_as(second, |request| request.readonly = true).await.unwrap();
+            }
+            assert_eq!((mounts_at(second), read(&second.join("marker")).as_str()), (1, "seen"));
+            let refusal = std::fs::write(second.join("marker"), "changed").unwrap_err();
+            assert_eq!(refusal.kind(), ErrorKind::ReadOnlyFilesystem);
+            refused(volume.publish_at(second).await, Code::AlreadyExists, "it is read-only there");
+            std::fs::write(volume.target.join("marker"), "still writable").unwrap();
 
-        let first = volume.publish_as(&volume.target, |request| request.readonly = true).await;
-        refused(first, Code::AlreadyExists, "it is writable there");
-        volume.unpublish().await.unwrap();
-        assert_eq!(read(&second.join("marker")), "still writable");
+            let first = volume.publish_as(&volume.target, |request| request.readonly = true).await;
+            refused(first, Code::AlreadyExists, "it is writable there");
+            volume.unpublish().await.unwrap();
+            assert_eq!(read(&second.join("marker")), "still writable");
+        }
     });
 }
 
 #[test]
 fn a_volume_for_one_pod_has_one_target() {
     with_driver(async |_driver, client| {
-        for (name, mode) in [("pvc-fs", Mode::Ext4), ("pvc-raw", Mode::Block)] {
-            let volume = Volume::create(&client, name, mode).await;
+        for mode in Mode::ALL {
+            let volume = Volume::create(&client, mode.word(), mode).await;
             volume.stage().await.unwrap();
             let single = mode.capability_for(AccessMode::SingleNodeSingleWriter);
             let publish = async |target: &Path| {

@@ -10,13 +10,11 @@ use crate::driver::{
     self, Driver, Mode, VG, Volume, command, folder, make_group, mounts_at, refused, report, sh,
 };
 
-const MODES: [(&str, Mode); 2] = [("pvc-fs", Mode::Ext4), ("pvc-raw", Mode::Block)];
-
 /// Leaves something in a published volume that is found again later.
 fn mark(volume: &Volume) {
     match volume.mode {
-        Mode::Ext4 => std::fs::write(volume.target.join("marker"), &volume.id).unwrap(),
         Mode::Block => sh_mark(volume, "of"),
+        _ => std::fs::write(volume.target.join("marker"), &volume.id).unwrap(),
     }
 }
 
@@ -31,8 +29,8 @@ fn sh_mark(volume: &Volume, way: &str) {
 
 fn is_marked(volume: &Volume) {
     match volume.mode {
-        Mode::Ext4 => assert_eq!(read(&volume.target.join("marker")), volume.id),
         Mode::Block => sh_mark(volume, "from"),
+        _ => assert_eq!(read(&volume.target.join("marker")), volume.id),
     }
 }
 
@@ -42,7 +40,7 @@ fn an_inactive_volume_is_activated_and_no_other() {
         let other = Volume::create(&client, "pvc-other", Mode::Ext4).await;
         other.prepared().await;
         command("lvchange", &["-an", &other.lv()]);
-        for (name, mode) in MODES {
+        for (name, mode) in Mode::ALL.map(|mode| (mode.word(), mode)) {
             let volume = Volume::in_use(&client, name, mode).await;
             mark(&volume);
             volume.end().await;
@@ -58,12 +56,12 @@ fn an_inactive_volume_is_activated_and_no_other() {
 
 #[test]
 fn after_a_reboot_volumes_are_staged_and_published_with_what_they_held() {
-    let machine = lab::Machine::new().disk("1G");
+    let machine = lab::Machine::new().disk("2G");
     machine.boot(|| {
         make_group(VG, &lab::disks());
         driver::run(async {
             let driver = Driver::start().await;
-            for (name, mode) in MODES {
+            for (name, mode) in Mode::ALL.map(|mode| (mode.word(), mode)) {
                 mark(&Volume::in_use(&driver.client().await, name, mode).await);
             }
             sh("sync");
@@ -72,7 +70,7 @@ fn after_a_reboot_volumes_are_staged_and_published_with_what_they_held() {
     machine.boot(|| {
         driver::run(async {
             let driver = Driver::start().await;
-            for (name, mode) in MODES {
+            for (name, mode) in Mode::ALL.map(|mode| (mode.word(), mode)) {
                 let volume = Volume::existing(&driver.client().await, name, mode);
                 assert!(!volume.is_active());
                 volume.start().await;
@@ -85,7 +83,7 @@ fn after_a_reboot_volumes_are_staged_and_published_with_what_they_held() {
 #[test]
 fn a_suspended_volume_is_resumed_by_every_call() {
     with_driver(async |_driver, client| {
-        for (name, mode) in MODES {
+        for (name, mode) in Mode::ALL.map(|mode| (mode.word(), mode)) {
             let volume = Volume::create(&client, name, mode).await;
             volume.prepared().await;
             let suspend = || dm("suspend", &volume);
@@ -101,7 +99,7 @@ fn a_suspended_volume_is_resumed_by_every_call() {
             suspend();
             volume.stats().await.unwrap();
             suspend();
-            volume.expand(64 << 20).await.unwrap();
+            volume.grow_by(16).await.unwrap();
             is_marked(&volume);
             suspend();
             volume.unpublish().await.unwrap();
@@ -116,7 +114,7 @@ fn a_suspended_volume_is_resumed_by_every_call() {
 #[test]
 fn a_node_that_leads_to_another_volume_is_not_followed() {
     with_driver(async |_driver, client| {
-        for (name, mode) in MODES {
+        for (name, mode) in Mode::ALL.map(|mode| (mode.word(), mode)) {
             let volume = Volume::in_use(&client, name, mode).await;
             let other = Volume::in_use(&client, &format!("{name}-other"), mode).await;
             for volume in [&volume, &other] {
@@ -165,20 +163,22 @@ fn a_staging_path_that_is_taken_is_refused_and_left_as_it_is() {
 #[test]
 fn a_volume_that_is_staged_with_other_rights_is_not_staged_again() {
     with_driver(async |_driver, client| {
-        let volume = Volume::create(&client, "pvc-a", Mode::Ext4).await;
-        let reader = Mode::Ext4.capability_for(AccessMode::SingleNodeReaderOnly);
-        let stage_reader =
-            async || client.clone().stage_as(&volume.id, &volume.staging, reader.clone()).await;
-        volume.stage().await.unwrap();
-        refused(
-            stage_reader().await,
-            Code::AlreadyExists,
-            "it is writable there, and read-only is asked for",
-        );
-        volume.unstage().await.unwrap();
-        stage_reader().await.unwrap();
-        stage_reader().await.unwrap();
-        refused(volume.stage().await, Code::AlreadyExists, "it is read-only there");
+        for mode in Mode::FILE_SYSTEMS {
+            let volume = Volume::create(&client, mode.word(), mode).await;
+            let reader = mode.capability_for(AccessMode::SingleNodeReaderOnly);
+            let stage_reader =
+                async || client.clone().stage_as(&volume.id, &volume.staging, reader.clone()).await;
+            volume.stage().await.unwrap();
+            refused(
+                stage_reader().await,
+                Code::AlreadyExists,
+                "it is writable there, and read-only is asked for",
+            );
+            volume.unstage().await.unwrap();
+            stage_reader().await.unwrap();
+            stage_reader().await.unwrap();
+            refused(volume.stage().await, Code::AlreadyExists, "it is read-only there");
+        }
     });
 }
 

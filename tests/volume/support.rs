@@ -6,7 +6,7 @@ use crate::driver::{self, Client, Driver, VG, Volume, make_group, sh};
 
 /// Boots a machine with one disk and the group [`VG`] on it.
 pub(super) fn boot(body: impl AsyncFnOnce()) {
-    lab::Machine::new().disk("1G").boot(|| {
+    lab::Machine::new().disk("4G").boot(|| {
         make_group(VG, &lab::disks());
         driver::run(body());
     });

@@ -28,11 +28,16 @@ pub fn capacity(capacity: Capacity) -> proto::GetCapacityResponse {
     }
 }
 
-/// How full a volume is, one entry for each unit.
+/// How full a volume is, one entry for each unit that it is counted in: btrfs has no number of inodes.
 pub fn usage(usage: VolumeUsage) -> Vec<proto::VolumeUsage> {
     match usage {
         VolumeUsage::Filesystem { bytes, inodes } => {
-            vec![of_unit(bytes, Unit::Bytes), of_unit(inodes, Unit::Inodes)]
+            let units = [(bytes, Unit::Bytes), (inodes, Unit::Inodes)];
+            units
+                .into_iter()
+                .filter(|(usage, _)| usage.total > 0)
+                .map(|(usage, unit)| of_unit(usage, unit))
+                .collect()
         }
         VolumeUsage::Block(size) => {
             vec![proto::VolumeUsage {

@@ -2,7 +2,7 @@ use tonic::Status;
 
 use super::field::invalid;
 use crate::proto::csi::v1 as proto;
-use crate::types::{AccessMode, FsType, MountOptions, VolumeCapability, VolumeMode};
+use crate::types::{AccessMode, FsType, MountOptions, VolumeCapability, VolumeMode, WantedMode};
 use proto::volume_capability::AccessType;
 use proto::volume_capability::access_mode::Mode;
 
@@ -26,11 +26,11 @@ fn parse(message: &proto::VolumeCapability) -> Result<VolumeCapability, BadCapab
     let malformed = BadCapability::Malformed("access_type is required");
     match message.access_type.as_ref().ok_or(malformed)? {
         AccessType::Block(_) => {
-            Ok(VolumeCapability { access, mode: VolumeMode::Block, options: MountOptions::default() })
+            Ok(VolumeCapability { access, mode: WantedMode::Block, options: MountOptions::default() })
         }
         AccessType::Mount(mount) => {
             let (fs, options) = mounted(mount)?;
-            Ok(VolumeCapability { access, mode: VolumeMode::Filesystem(fs), options })
+            Ok(VolumeCapability { access, mode: WantedMode::Filesystem(fs), options })
         }
     }
 }
@@ -55,14 +55,19 @@ fn access(message: Option<&proto::volume_capability::AccessMode>) -> Result<Acce
     }
 }
 
-fn mounted(mount: &proto::volume_capability::MountVolume) -> Result<(FsType, MountOptions), BadCapability> {
+fn mounted(
+    mount: &proto::volume_capability::MountVolume,
+) -> Result<(Option<FsType>, MountOptions), BadCapability> {
     let unsupported =
         |what: &str, why: &dyn std::fmt::Display| BadCapability::Unsupported(format!("{what}: {why}"));
     if !mount.volume_mount_group.is_empty() {
         return Err(unsupported("volume_mount_group", &"is not supported by this driver"));
     }
-    let fs = mount.fs_type.parse().map_err(|error| unsupported("fs_type", &error))?;
+    let named = Some(&mount.fs_type).filter(|name| !name.is_empty());
+    let fs = named.map(|name| name.parse::<FsType>()).transpose();
+    let fs = fs.map_err(|error| unsupported("fs_type", &error))?;
     let options = MountOptions::parse(mount.mount_flags.iter().map(String::as_str));
+    let options = options.and_then(|options| fs.map_or(Ok(()), |fs| options.check(fs)).map(|()| options));
     Ok((fs, options.map_err(|error| unsupported("mount_flags", &error))?))
 }
 
@@ -97,16 +102,21 @@ pub fn capabilities(
     Ok((good, bad))
 }
 
-/// How a volume is shown that has all of the capabilities.
+/// How a volume is shown that has all of the capabilities, with the file system `fs` where they name none.
 ///
 /// # Errors
 /// INVALID_ARGUMENT where there is none, one is malformed or cannot be had, or two exclude each other.
-pub fn one_mode(messages: &[proto::VolumeCapability]) -> Result<VolumeMode, Status> {
+pub fn one_mode(messages: &[proto::VolumeCapability], fs: FsType) -> Result<VolumeMode, Status> {
     let (good, bad) = capabilities(messages)?;
     if let Some(error) = bad.first() {
         return Err(invalid("volume_capabilities", error));
     }
-    let mut modes = good.iter().map(|capability| capability.mode);
+    for capability in &good {
+        if let VolumeMode::Filesystem(fs) = capability.mode.or(fs) {
+            capability.options.check(fs).map_err(|error| invalid("volume_capabilities", error))?;
+        }
+    }
+    let mut modes = good.iter().map(|capability| capability.mode.or(fs));
     let first = modes.next().ok_or_else(|| invalid("volume_capabilities", "is required"))?;
     match modes.find(|mode| *mode != first) {
         None => Ok(first),

@@ -6,7 +6,7 @@ use super::field::{invalid, pairs, required, unsupported};
 use super::{capabilities, one_mode, place, places, range};
 use crate::csi::status;
 use crate::proto::csi::v1 as proto;
-use crate::types::{ClassParameters, VolumeMode};
+use crate::types::{ClassParameters, MakeOptions, VolumeMode};
 use crate::volume::{CapacityRequest, CreateRequest, VolumeError};
 
 /// What CreateVolume asks for.
@@ -16,39 +16,32 @@ use crate::volume::{CapacityRequest, CreateRequest, VolumeError};
 /// nobody here knows, so that the scheduler looks for another.
 pub fn create_request(message: &proto::CreateVolumeRequest) -> Result<CreateRequest, Status> {
     let name = required("name", &message.name)?.parse().map_err(|error| invalid("name", error))?;
-    let mode = one_mode(&message.volume_capabilities)?;
-    let range = range(message.capacity_range.as_ref())?;
     let parameters = parameters(&message.parameters)?;
+    // A caller other than csi-provisioner may leave the file system to the parameters.
+    let mode = one_mode(&message.volume_capabilities, parameters.fs.unwrap_or_default())?;
+    let range = range(message.capacity_range.as_ref())?;
     unsupported("volume_content_source", message.volume_content_source.is_some())?;
     unsupported("mutable_parameters", !message.mutable_parameters.is_empty())?;
-    let mode = with_class(mode, &parameters, &message.volume_capabilities)?;
+    let make = with_class(mode, &parameters)?;
     let requisite = places(message.accessibility_requirements.as_ref()).ok_or_else(|| {
         let reason = "the places asked for have topology segments that no node of this driver has";
         status::in_create(&VolumeError::NoPlace(reason.to_owned()))
     })?;
-    Ok(CreateRequest { name, range, mode, parameters, requisite, cluster: None })
+    Ok(CreateRequest { name, range, mode, make, parameters, requisite, cluster: None })
 }
 
 fn parameters(map: &HashMap<String, String>) -> Result<ClassParameters, Status> {
     ClassParameters::parse(pairs(map)).map_err(|error| invalid("parameters", error))
 }
 
-/// A caller other than csi-provisioner may leave the file system to the parameters.
-fn with_class(
-    mode: VolumeMode,
-    parameters: &ClassParameters,
-    capabilities: &[proto::VolumeCapability],
-) -> Result<VolumeMode, Status> {
-    use proto::volume_capability::AccessType;
-
-    let (VolumeMode::Filesystem(asked), Some(class)) = (mode, parameters.fs) else { return Ok(mode) };
-    let named = capabilities.iter().any(
-        |capability| matches!(&capability.access_type, Some(AccessType::Mount(m)) if !m.fs_type.is_empty()),
-    );
-    if named && asked != class {
-        return Err(invalid("parameters", format!("the class asks for {class}, the capability for {asked}")));
+/// How the volume's file system is made, if the class and the capability go together.
+fn with_class(mode: VolumeMode, parameters: &ClassParameters) -> Result<MakeOptions, Status> {
+    let VolumeMode::Filesystem(fs) = mode else { return Ok(MakeOptions::default()) };
+    if let Some(class) = parameters.fs.filter(|class| *class != fs) {
+        return Err(invalid("parameters", format!("the class asks for {class}, the capability for {fs}")));
     }
-    Ok(VolumeMode::Filesystem(class))
+    parameters.make.check(fs).map_err(|error| invalid("parameters", error))?;
+    Ok(parameters.make.clone())
 }
 
 /// What GetCapacity asks for; `None` where no volume of that kind can be made anywhere.

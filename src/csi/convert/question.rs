@@ -51,7 +51,11 @@ impl Question {
         if let Some(error) = self.impossible.first() {
             return Some(error.to_string());
         }
-        let other = self.asked.iter().find(|capability| capability.mode != mode)?;
-        Some(format!("the volume is a {mode}, and cannot be used as a {}", other.mode))
+        if let Some(other) = self.asked.iter().find(|capability| !capability.mode.fits(mode)) {
+            return Some(format!("the volume is a {mode}, and cannot be used as a {}", other.mode));
+        }
+        let VolumeMode::Filesystem(fs) = mode else { return None };
+        let error = self.asked.iter().find_map(|capability| capability.options.check(fs).err())?;
+        Some(format!("mount_flags: {error}"))
     }
 }

@@ -6,7 +6,7 @@ use tonic::{Code, Status};
 
 use super::*;
 use crate::proto::csi::v1 as proto;
-use crate::types::{AccessMode, Bytes, FsType, NODE_KEY, Segment, VG_KEY_PREFIX, VolumeMode};
+use crate::types::{AccessMode, Bytes, FsType, NODE_KEY, Segment, VG_KEY_PREFIX, VolumeMode, WantedMode};
 use crate::volume::{Capacity, Usage, VolumeInfo, VolumeUsage};
 use proto::volume_capability::access_mode::Mode;
 use proto::volume_capability::{AccessMode as Access, AccessType, BlockVolume, MountVolume};
@@ -80,9 +80,14 @@ fn every_access_mode_is_known_and_those_of_many_nodes_are_refused() {
 
 #[test]
 fn a_capability_says_how_a_volume_is_shown() {
-    let ext4 = VolumeMode::Filesystem(FsType::Ext4);
-    assert_eq!(capability(Some(&block())).unwrap().mode, VolumeMode::Block);
-    assert_eq!(capability(Some(&mounted_as("", &[]))).unwrap().mode, ext4);
+    let mode = |message: &_| capability(Some(message)).unwrap().mode;
+    assert_eq!(mode(&block()), WantedMode::Block);
+    assert_eq!(mode(&mounted_as("", &[])), WantedMode::Filesystem(None));
+    for fs in FsType::ALL {
+        assert_eq!(mode(&mounted_as(fs.name(), &["noatime"])), WantedMode::Filesystem(Some(fs)));
+    }
+    refused(capability(Some(&mounted_as("xfs", &["data=journal"]))), Code::InvalidArgument, "largeio");
+    capability(Some(&mounted_as("", &["data=journal"]))).unwrap();
     let with_options = capability(Some(&mounted_as("ext4", &["noatime", "ro"]))).unwrap();
     assert!(with_options.options.read_only());
 
@@ -100,8 +105,15 @@ fn a_capability_says_how_a_volume_is_shown() {
 
 #[test]
 fn several_capabilities_must_go_together() {
-    let ext4 = VolumeMode::Filesystem(FsType::Ext4);
-    assert_eq!(one_mode(&[mounted_as("", &[]), mounted_as("ext4", &["ro"])]).unwrap(), ext4);
+    let one_mode = |messages: &[_]| super::one_mode(messages, FsType::Xfs);
+    let of = |fs| VolumeMode::Filesystem(fs);
+    assert_eq!(one_mode(&[mounted_as("", &[])]).unwrap(), of(FsType::Xfs));
+    assert_eq!(one_mode(&[mounted_as("ext4", &["ro"])]).unwrap(), of(FsType::Ext4));
+    assert_eq!(one_mode(&[mounted_as("", &[]), mounted_as("xfs", &["ro"])]).unwrap(), of(FsType::Xfs));
+    let two = [mounted_as("", &[]), mounted_as("ext4", &[])];
+    refused(one_mode(&two), Code::InvalidArgument, "volume_capabilities");
+    let of_another = [mounted_as("", &["compress=zstd"])];
+    refused(one_mode(&of_another), Code::InvalidArgument, "volume_capabilities");
     refused(one_mode(&[]), Code::InvalidArgument, "volume_capabilities");
     refused(one_mode(&[block(), mounted_as("", &[])]), Code::InvalidArgument, "volume_capabilities");
     refused(one_mode(&[block(), Default::default()]), Code::InvalidArgument, "volume_capabilities");
@@ -214,6 +226,26 @@ fn the_file_system_may_come_with_the_class() {
     assert_eq!(create_request(&message).unwrap().mode, VolumeMode::Filesystem(FsType::Ext4));
     message.volume_capabilities = vec![block()];
     assert_eq!(create_request(&message).unwrap().mode, VolumeMode::Block);
+    message.volume_capabilities = vec![mounted_as("xfs", &[])];
+    refused(create_request(&message), Code::InvalidArgument, "the class asks for ext4");
+}
+
+#[test]
+fn a_class_says_how_its_file_systems_are_made() {
+    let with = |fs: &str, options: &str| {
+        let mut message = create();
+        message.volume_capabilities = vec![mounted_as(fs, &[])];
+        message.parameters = map(&[("mkfsOptions", options)]);
+        create_request(&message)
+    };
+    assert_eq!(with("xfs", "rmapbt=1").unwrap().make.to_string(), "rmapbt=1");
+    assert!(with("xfs", "").unwrap().make.is_empty());
+    refused(with("ext4", "rmapbt=1"), Code::InvalidArgument, "is not one of: bytes-per-inode=4096");
+    refused(with("btrfs", "-f"), Code::InvalidArgument, "csum=xxhash");
+    let mut raw = create();
+    raw.volume_capabilities = vec![block()];
+    raw.parameters = map(&[("mkfsOptions", "rmapbt=1")]);
+    assert!(create_request(&raw).unwrap().make.is_empty(), "one class may serve both kinds");
 }
 
 #[test]
@@ -290,5 +322,7 @@ fn usage_is_told_in_each_unit_that_there_is() {
     use proto::volume_usage::Unit;
     let filesystem = usage(VolumeUsage::Filesystem { bytes: count(10), inodes: count(u64::MAX) });
     assert_eq!(units(&filesystem), [(Unit::Bytes, 10), (Unit::Inodes, i64::MAX)]);
+    let without_inodes = usage(VolumeUsage::Filesystem { bytes: count(10), inodes: count(0) });
+    assert_eq!(units(&without_inodes), [(Unit::Bytes, 10)]);
     assert_eq!(units(&usage(VolumeUsage::Block(Bytes::new(7)))), [(Unit::Bytes, 7)]);
 }

@@ -2,7 +2,7 @@ use std::io;
 
 use super::*;
 use crate::exec::ExecError;
-use crate::types::{Bytes, RangeError, VolumeId};
+use crate::types::{Bytes, FsType, ParseError, RangeError, VolumeId};
 
 fn id() -> VolumeId {
     "Zvlifi-Ep3t-e0Ng-U42h-o0ye-KHu1-nl7Ns4/pvc-1".parse().unwrap()
@@ -29,6 +29,14 @@ fn codes_follow_from_what_the_caller_does_next() {
         (
             RangeError::Contradiction { required: Bytes::mib(2), limit: Bytes::mib(1) }.into(),
             Code::OutOfRange,
+        ),
+        (
+            VolumeError::TooSmall { fs: FsType::Xfs, asked: Bytes::mib(1), minimum: Bytes::mib(300) },
+            Code::OutOfRange,
+        ),
+        (
+            VolumeError::Options { id: id(), fs: FsType::Xfs, why: ParseError::new("x", "y", "z") },
+            Code::InvalidArgument,
         ),
         (VolumeError::Exists { name: "n".parse().unwrap(), difference: "x".into() }, Code::AlreadyExists),
         (VolumeError::Busy { what: "x".into() }, Code::Aborted),

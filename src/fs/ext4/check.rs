@@ -1,13 +1,10 @@
 use std::ffi::OsStr;
 use std::path::Path;
-use std::time::Duration;
 
+use super::super::check::LIMIT;
 use super::super::error::last_words;
 use super::super::{Check, FsError};
 use crate::exec::{Effect, Invocation, Output, Program, Runner};
-
-/// How long a check may take: what it looks at was made by us lately and is nearly empty.
-const LIMIT: Duration = Duration::from_secs(30 * 60);
 
 /// Runs `e2fsck -f -n`: everything is checked, nothing written, no question asked.
 pub(super) async fn run(runner: &dyn Runner, device: &Path) -> Result<Check, FsError> {

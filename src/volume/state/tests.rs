@@ -9,7 +9,7 @@ use crate::device::Dm;
 use crate::exec::NoPrograms;
 use crate::lvm::scripted::{Fault, ScriptedBackend};
 use crate::lvm::{Groups, Selection, Settings};
-use crate::types::{CapacityRange, ClassParameters, VolumeMode};
+use crate::types::{CapacityRange, ClassParameters, MakeOptions, VolumeMode};
 
 /// No wait in a test takes longer than this.
 const BOUND: Duration = Duration::from_secs(20);
@@ -80,6 +80,7 @@ async fn create(volumes: &Arc<Volumes>, name: &str, mib: u64) -> Result<(), Volu
         name: name.parse().unwrap(),
         range: CapacityRange { required: Bytes::mib(mib), limit: None },
         mode: VolumeMode::Block,
+        make: MakeOptions::default(),
         parameters: ClassParameters::default(),
         requisite: Vec::new(),
         cluster: None,

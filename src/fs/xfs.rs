@@ -1,0 +1,118 @@
+//! XFS, by xfsprogs.
+
+mod check;
+mod superblock;
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::Path;
+
+use self::superblock::Superblock;
+use super::{Check, FileSystem, FsError, Growth, Limits, extent};
+use crate::exec::{Invocation, Program, Runner, run_ok};
+use crate::types::{Bytes, FsType, FsUuid, MakeOption, MakeOptions};
+
+/// XFS.
+pub(super) struct Xfs;
+
+#[async_trait::async_trait]
+impl FileSystem for Xfs {
+    fn fs_type(&self) -> FsType {
+        FsType::Xfs
+    }
+
+    /// What mkfs.xfs demands since 5.19 ("Filesystem must be larger than 300MB"): less comes to a log and
+    /// groups so small that it never gets well again when it grows.
+    fn limits(&self) -> Limits {
+        Limits { minimum: Bytes::mib(300), rounds_up: false }
+    }
+
+    async fn make(
+        &self,
+        runner: &dyn Runner,
+        device: &Path,
+        uuid: FsUuid,
+        options: &MakeOptions,
+        lock: File,
+    ) -> Result<(), FsError> {
+        extent::unused(device).await?;
+        let arguments = make_arguments(device, uuid, options);
+        run_ok(runner, Invocation::change(Program::MkfsXfs, arguments).with_input(lock)).await?;
+        Ok(())
+    }
+
+    async fn check(&self, runner: &dyn Runner, device: &Path) -> Result<Check, FsError> {
+        extent::unused(device).await?;
+        check::run(runner, device).await
+    }
+
+    async fn size(&self, device: &Path, mount_point: Option<&Path>) -> Result<Bytes, FsError> {
+        let look = look(device).await?;
+        match mount_point {
+            None => Ok(look.superblock.size()),
+            Some(mount_point) => Ok(look.superblock.with_log(extent::mounted(mount_point).await?)),
+        }
+    }
+
+    async fn grow(&self, runner: &dyn Runner, mount_point: &Path, device: &Path) -> Result<Growth, FsError> {
+        let Look { superblock, device_size: available } = look(device).await?;
+        let size = async || extent::mounted(mount_point).await.map(|told| superblock.with_log(told));
+        let (from, least) = (size().await?, superblock.smallest_growth());
+        if !extent::has_room(device, from, available, least)? {
+            return Ok(Growth::Nothing);
+        }
+        run_ok(runner, Invocation::change(Program::XfsGrowfs, ["-d".as_ref(), mount_point])).await?;
+        extent::grown(device, (from, size().await?), available, least)
+    }
+}
+
+/// How XFS is made (mkfs.xfs(8)).
+///
+/// * `-K`: discarding a large device takes minutes, and LVM has its own setting for it.
+/// * `-f`: what is on a blank volume is nobody's; without it mkfs.xfs stops at remains that it knows. A device
+///   that is mounted it refuses all the same.
+/// * All else is as its authors advise for the size: checksums, reflinks, big timestamps. How the device is cut
+///   into groups stays when it grows, so a volume that is to be large is best made large.
+fn make_arguments(device: &Path, uuid: FsUuid, options: &MakeOptions) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = ["-q", "-f", "-K", "-m"].map(OsString::from).into();
+    arguments.push(format!("uuid={uuid}").into());
+    arguments.extend(options.iter().flat_map(chosen).map(OsString::from));
+    arguments.push(device.into());
+    arguments
+}
+
+/// What is chosen, in the words of mkfs.xfs.
+const fn chosen(option: MakeOption) -> &'static [&'static str] {
+    match option {
+        MakeOption::NoReflink => &["-m", "reflink=0"],
+        MakeOption::ReverseMap => &["-m", "rmapbt=1"],
+        _ => &[],
+    }
+}
+
+/// A file system and the device below it.
+struct Look {
+    superblock: Superblock,
+    device_size: Bytes,
+}
+
+/// Reads the superblock as it is on the disk. That of a mounted XFS may be older than what has grown.
+async fn look(device: &Path) -> Result<Look, FsError> {
+    let (bytes, device_size) = extent::read(device, 0).await?;
+    let superblock = Superblock::parse(&bytes);
+    let superblock = superblock.map_err(|reason| FsError::not_this(device, FsType::Xfs, reason))?;
+    Ok(Look { superblock, device_size })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_device_comes_last_after_what_is_chosen() {
+        let uuid = "0e5e5a8e-6d2b-5b2f-9a43-3c8bd0b1a111".parse().unwrap();
+        let arguments = make_arguments(Path::new("/dev/x"), uuid, &"rmapbt=1".parse().unwrap());
+        let words: Vec<_> = arguments.iter().map(|word| word.to_str().unwrap()).collect();
+        assert_eq!(words[3..], ["-m", &format!("uuid={uuid}"), "-m", "rmapbt=1", "/dev/x"]);
+    }
+}
