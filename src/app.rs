@@ -2,6 +2,7 @@
 
 mod controller;
 mod driver;
+mod inspect;
 mod node;
 mod signals;
 mod standalone;
@@ -29,8 +30,10 @@ use crate::config::{
     self, Config, ConfigError, ControllerConfig, ControllerFlags, Flags, NodeConfig, NodeFlags,
 };
 use crate::exec::MissingPrograms;
+use crate::inspect::InspectError;
 use crate::link::TlsError;
 use crate::lvm::EngineError;
+use crate::metrics::Metrics;
 use crate::mount::MountError;
 use crate::server::{Drained, Health, HealthError, ServeError, Socket, SocketError};
 use crate::telemetry;
@@ -95,6 +98,15 @@ pub enum AppError {
     /// Serving failed.
     #[error("serving ended")]
     Serve(#[from] ServeError),
+    /// The machine cannot be looked at.
+    #[error("cannot look at this machine")]
+    Inspect(#[from] InspectError),
+    /// Some of what was asked for is not known.
+    #[error("not all volume groups can be read, so their volumes are not shown: {0}")]
+    Unread(String),
+    /// Something is unhealthy, and was told.
+    #[error("unhealthy things found: {0}")]
+    Unhealthy(usize),
     /// What was asked for cannot be printed.
     #[error("cannot print")]
     Output(#[source] io::Error),
@@ -105,6 +117,7 @@ impl AppError {
     pub fn exit_code(&self) -> ExitCode {
         match self {
             Self::Config(_) => ExitCode::from(cli::USAGE),
+            Self::Unhealthy(_) => ExitCode::from(cli::UNHEALTHY),
             Self::Log(_)
             | Self::Start(_)
             | Self::Programs(_)
@@ -117,6 +130,8 @@ impl AppError {
             | Self::Cluster(_)
             | Self::Tls(_)
             | Self::Serve(_)
+            | Self::Inspect(_)
+            | Self::Unread(_)
             | Self::Output(_) => ExitCode::FAILURE,
         }
     }
@@ -131,6 +146,9 @@ pub fn run(command: Command) -> Result<(), AppError> {
         Command::Standalone(flags) => run_standalone(*flags),
         Command::Node(flags) => run_node(*flags),
         Command::Controller(flags) => run_controller(*flags),
+        Command::Volumes(flags) => inspect::show_volumes(*flags),
+        Command::Vgs(flags) => inspect::show_groups(*flags),
+        Command::Check(flags) => inspect::show_check(*flags),
         Command::ConfigSchema { role } => print_schema(role).map_err(AppError::Output),
     }
 }
@@ -147,32 +165,38 @@ fn print_schema(role: Role) -> io::Result<()> {
 
 fn run_standalone(flags: Flags) -> Result<(), AppError> {
     let config = Config::load(flags)?;
-    run_role(&config.clone(), async |start: Start| {
-        let machine = Machine::local(&config, &start.background).await?;
-        standalone(config, start.socket, machine, start.background, start.shutdown).await
+    run_role(&config.clone(), "standalone", async |start: Start| {
+        let machine = Machine::local(&config, &start.background, &start.metrics).await?;
+        standalone(config, start, machine).await
     })
 }
 
 fn run_node(flags: NodeFlags) -> Result<(), AppError> {
     let config = NodeConfig::load(flags)?;
-    run_role(&config.driver.clone(), async |start: Start| {
+    run_role(&config.driver.clone(), "node", async |start: Start| {
         node::check_mounts(&config.kubelet_directory).await?;
-        let machine = Machine::local(&config.driver, &start.background).await?;
-        node(config, start.socket, machine, start.background, start.shutdown).await
+        let machine = Machine::local(&config.driver, &start.background, &start.metrics).await?;
+        node(config, start, machine).await
     })
 }
 
 /// What a role finds when it starts.
-struct Start {
-    socket: Socket,
-    background: TaskTracker,
-    shutdown: CancellationToken,
+pub struct Start {
+    /// Where it serves.
+    pub socket: Socket,
+    /// What it is to be shown by.
+    pub metrics: Metrics,
+    /// Where work runs that outlives calls.
+    pub background: TaskTracker,
+    /// Cancelled when it is asked to stop.
+    pub shutdown: CancellationToken,
 }
 
 /// Runs a role until a signal ends it. Work that is left undone at the end of the grace period is no error,
 /// but logged.
 fn run_role(
     config: &Config,
+    name: &'static str,
     role: impl AsyncFnOnce(Start) -> Result<Drained, AppError>,
 ) -> Result<(), AppError> {
     telemetry::start(&config.log_filter, config.log_format)?;
@@ -182,8 +206,9 @@ fn run_role(
         // First of all: where another driver serves, this one touches nothing.
         let socket = Socket::bind(&config.endpoint)?;
         // Before LVM is: the process is alive, whatever LVM does. Until the very end.
-        let _probes = answer_probes(config).await?;
-        role(Start { socket, background: TaskTracker::new(), shutdown }).await
+        let metrics = Metrics::new(name);
+        let _probes = answer_probes(config, metrics.clone()).await?;
+        role(Start { socket, metrics, background: TaskTracker::new(), shutdown }).await
     });
     runtime.shutdown_timeout(LAST_CALLS);
     result.map(|_| ())
@@ -202,12 +227,12 @@ fn run_controller(flags: ControllerFlags) -> Result<(), AppError> {
     result.map(|_| ())
 }
 
-/// Answers probes, where it is wanted, for as long as the guard lives.
-async fn answer_probes(config: &Config) -> Result<Option<DropGuard>, AppError> {
+/// Answers probes, and those who want metrics, where it is wanted, for as long as the guard lives.
+async fn answer_probes(config: &Config, metrics: Metrics) -> Result<Option<DropGuard>, AppError> {
     let Some(address) = config.health_address else { return Ok(None) };
     let (health, stop) = (Health::bind(address).await?, CancellationToken::new());
     let tracker = TaskTracker::new();
-    tracker.spawn(health.serve(ready, tracker.clone(), stop.clone()));
+    tracker.spawn(health.serve(ready, move || metrics.text(), tracker.clone(), stop.clone()));
     Ok(Some(stop.drop_guard()))
 }
 

@@ -7,11 +7,14 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::config::{ControllerFlags, Flags, NodeFlags};
+use crate::config::{ControllerFlags, Flags, LookFlags, NodeFlags, VolumesFlags};
 use crate::types::chain;
 
 /// The exit code of a command that was typed wrongly (sysexits.h, `EX_USAGE`).
 pub const USAGE: u8 = 64;
+
+/// The exit code where something is unhealthy.
+pub const UNHEALTHY: u8 = 2;
 
 /// A CSI driver that cuts LVM logical volumes into local persistent volumes.
 ///
@@ -19,7 +22,9 @@ pub const USAGE: u8 = 64;
 /// device, grows it in place, and removes it with the claim.
 #[derive(Debug, Parser)]
 #[command(name = "quarry", version, arg_required_else_help = true, max_term_width = 100)]
-#[command(after_help = "Exit codes: 0 done, 1 failed (the reason is on standard error), 64 typed wrongly.")]
+#[command(
+    after_help = "Exit codes: 0 done, 1 failed (the reason is on standard error), 2 something is unhealthy (quarry check), 64 typed wrongly."
+)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -54,6 +59,29 @@ pub enum Command {
     #[command(after_help = "Example, outside of a cluster:\n  \
                             KUBECONFIG=admin.conf quarry controller --namespace quarry-system --pod-name me")]
     Controller(Box<ControllerFlags>),
+    /// Prints the volumes of this machine.
+    ///
+    /// Whose they are, how large and how full, what they have been through, and where they are published: to
+    /// pods, by their UIDs, or at other paths. It works beside a running driver and without one, asks LVM
+    /// without its locks, and changes nothing. Needs root.
+    #[command(after_help = "Example, in Kubernetes:\n  \
+                            kubectl -n quarry-system exec quarry-node-x7k2p -c quarry -- quarry volumes\n\n\
+                            Example, for a cluster that was built anew:\n  \
+                            quarry volumes --manifests --storage-class quarry | kubectl apply -f -")]
+    Volumes(Box<VolumesFlags>),
+    /// Prints the volume groups of this machine.
+    ///
+    /// Those that the driver uses here, and others that hold volumes of it: their room, and whether they are
+    /// healthy. It works beside a running driver and without one, and changes nothing. Needs root.
+    #[command(after_help = "Example:\n  quarry vgs --json")]
+    Vgs(Box<LookFlags>),
+    /// Prints what is unhealthy on this machine, and what to do about it.
+    ///
+    /// It works beside a running driver and without one, asks LVM without its locks, and changes nothing. It
+    /// ends with 0 where nothing is unhealthy, with 2 where something is, and with 1 where that cannot be told.
+    /// Needs root.
+    #[command(after_help = "Example:\n  quarry check || echo 'look at this machine'")]
+    Check(Box<LookFlags>),
     /// Prints the JSON schema of a role's configuration file.
     #[command(after_help = "Example:\n  quarry config-schema > quarry.schema.json")]
     ConfigSchema {

@@ -8,6 +8,7 @@ mod controller;
 mod file;
 mod flags;
 mod health;
+mod look;
 mod node;
 mod settings;
 mod span;
@@ -15,6 +16,7 @@ mod span;
 pub use controller::{ControllerConfig, ControllerFlags, ControllerSettings};
 pub use file::FileError;
 pub use flags::Flags;
+pub use look::{LookConfig, LookFlags, ManifestsConfig, Policy, VolumesFlags};
 pub use node::{NodeConfig, NodeFlags};
 pub use settings::{GroupSettings, Settings, schema, schema_of};
 

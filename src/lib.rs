@@ -16,6 +16,8 @@
 //! | 4 | [`csi`] | the gRPC services: message in, verb, message out |
 //! | 5 | [`router`] | the controller role: which node owns what, and passing calls on |
 //! | 6 | [`server`] | sockets and the layers around every call |
+//! | top | [`inspect`] | what people are shown of volumes and groups: it looks, and changes nothing |
+//! | top | [`metrics`] | what Prometheus is shown |
 //! | top | [`cli`], [`config`], [`telemetry`], [`app`] | the command line, the configuration, the logs, the wiring |
 
 pub mod app;
@@ -26,8 +28,10 @@ pub mod csi;
 pub mod device;
 pub mod exec;
 pub mod fs;
+pub mod inspect;
 pub mod link;
 pub mod lvm;
+pub mod metrics;
 pub mod mount;
 pub mod proto;
 pub mod router;

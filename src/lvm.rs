@@ -20,6 +20,7 @@ mod groups;
 mod health;
 mod keeper;
 mod local;
+mod queue;
 mod report;
 #[cfg(test)]
 pub(crate) mod scripted;

@@ -28,6 +28,7 @@ mod usage;
 mod volumes;
 
 pub use error::VolumeError;
+pub use paths::places;
 pub use publish::PublishRequest;
 pub use request::{Capacity, CapacityRequest, CreateRequest, Expanded, Usage, VolumeInfo, VolumeUsage};
 pub use unused::{Unused, UnusedVolume};

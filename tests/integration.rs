@@ -21,6 +21,8 @@ mod engine;
 mod group;
 mod layers;
 mod link;
+mod metrics;
+mod people;
 mod readme;
 mod router;
 #[path = "storage/bench.rs"]

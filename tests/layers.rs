@@ -20,6 +20,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("router", &["types", "proto", "cluster", "volume", "link", "csi"]),
     ("server", &["types"]),
     ("telemetry", &["types"]),
+    ("metrics", &["types", "lvm", "volume", "router"]),
+    ("inspect", &["types", "exec", "lvm", "fs", "device", "volume", "csi"]),
     ("config", &["types", "cluster", "link", "server", "telemetry", "lvm"]),
     ("cli", &["types", "config"]),
     (
@@ -41,6 +43,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "config",
             "cli",
             "telemetry",
+            "metrics",
+            "inspect",
         ],
     ),
 ];

@@ -18,4 +18,6 @@ mod rotation;
 mod volumes;
 mod waiting;
 
+pub(crate) use api_server::ApiServer;
 pub(crate) use permissions::PERMITTED;
+pub(crate) use rig::{Replica, hasty};

@@ -13,6 +13,7 @@ use crate::cluster::{Cluster, Election, Events, Labels, Leadership, Nodes, Repli
 use crate::config::ControllerConfig;
 use crate::csi::Identity;
 use crate::link::{Accept, Certificates, Tuning, accept};
+use crate::metrics::{FleetMetrics, Metrics};
 use crate::proto::csi::v1::controller_server::ControllerServer;
 use crate::proto::csi::v1::identity_server::IdentityServer;
 use crate::router::{self, Fleet, Keeper, Lost, Orphans, Pace, Parts, Router, TokenReviewer, Waiting};
@@ -77,9 +78,10 @@ pub async fn controller(
     let _ended = end.clone().drop_guard();
     let grace = config.grace_period;
     let crew = Crew { config, cluster, tasks: tasks.clone(), shutdown: shutdown.clone(), end: end.clone() };
-    let routes = crew.start(doors.links, doors.health, tuning, Fleet::new(pace))?;
-    let drained =
-        server::serve(doors.socket, routes, Calls::new(TaskTracker::new()), shutdown, grace).await?;
+    let (calls, fleet) = (Calls::new(TaskTracker::new()), Fleet::new(pace));
+    crew.answer_probes(doors.health, &calls, &fleet);
+    let routes = crew.start(doors.links, tuning, fleet)?;
+    let drained = server::serve(doors.socket, routes, calls, shutdown, grace).await?;
     end.cancel();
     tasks.close();
     if tokio::time::timeout(FAREWELL, tasks.wait()).await.is_err() {
@@ -93,13 +95,19 @@ impl Crew {
         self.tasks.spawn(task);
     }
 
-    fn start(
-        self,
-        links: TcpListener,
-        health: Health,
-        tuning: Tuning,
-        fleet: Arc<Fleet>,
-    ) -> Result<Routes, AppError> {
+    /// Answers probes, and those who want metrics.
+    fn answer_probes(&self, health: Health, calls: &Calls, fleet: &Arc<Fleet>) {
+        let metrics = Metrics::new("controller");
+        metrics.add(|registry| {
+            calls.measure().register(registry);
+            registry.register_collector(Box::new(FleetMetrics(Arc::clone(fleet))));
+        });
+        let open = Arc::clone(fleet);
+        let (ready, metrics) = (move || open.is_open(), move || metrics.text());
+        self.spawn(health.serve(ready, metrics, self.tasks.clone(), self.end.clone()));
+    }
+
+    fn start(self, links: TcpListener, tuning: Tuning, fleet: Arc<Fleet>) -> Result<Routes, AppError> {
         let config = &self.config;
         tracing::info!(
             version = env!("CARGO_PKG_VERSION"),
@@ -118,8 +126,6 @@ impl Crew {
         self.spawn(writer);
 
         self.accept(links, &fleet, leadership.clone(), tuning)?;
-        let open = Arc::clone(&fleet);
-        self.spawn(health.serve(move || open.is_open(), self.tasks.clone(), self.end.clone()));
         let open = Arc::clone(&fleet);
         let identity = Identity::new(move || open.is_open());
 

@@ -11,6 +11,7 @@ use crate::csi::{Controller, Identity, Node, Stock};
 use crate::device::Dm;
 use crate::exec::{Host, Programs, Runner};
 use crate::lvm::{Backend, Groups, LocalBackend, LocalOptions, Settings, watch};
+use crate::metrics::{GroupMetrics, MeteredBackend, Metrics};
 use crate::proto::csi::v1::controller_server::ControllerServer;
 use crate::proto::csi::v1::identity_server::IdentityServer;
 use crate::proto::csi::v1::node_server::NodeServer;
@@ -34,11 +35,12 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// The machine that this process runs on. LVM's shells live on `tracker`.
+    /// The machine that this process runs on. LVM's shells live on `tracker`, and `metrics` shows what its
+    /// commands cost.
     ///
     /// # Errors
     /// A program is missing, or LVM cannot be asked.
-    pub async fn local(config: &Config, tracker: &TaskTracker) -> Result<Self, AppError> {
+    pub async fn local(config: &Config, tracker: &TaskTracker, metrics: &Metrics) -> Result<Self, AppError> {
         let host = Host::new(Programs::find()?);
         let options = LocalOptions {
             run_dir: config.run_directory.join("lvm"),
@@ -48,6 +50,7 @@ impl Machine {
         };
         let backend =
             LocalBackend::start(host.clone(), tracker.clone(), options).await.map_err(AppError::Lvm)?;
+        let backend = metrics.add(|registry| MeteredBackend::new(Arc::new(backend), registry));
         Ok(Self { backend: Arc::new(backend), programs: Arc::new(host) })
     }
 }
@@ -73,6 +76,15 @@ impl Driver {
         let groups = groups(config, machine.backend, &background, stop).await;
         let volumes = volumes(config, &groups, machine.programs, &calls, stop);
         Self { groups, volumes, calls: Calls::new(calls), background }
+    }
+
+    /// Lets `metrics` show the calls and the groups.
+    pub(super) fn show(&self, metrics: &Metrics) {
+        let groups = GroupMetrics::new(Arc::clone(&self.groups), Arc::clone(&self.volumes));
+        metrics.add(|registry| {
+            self.calls.measure().register(registry);
+            registry.register_collector(Box::new(groups));
+        });
     }
 
     /// The Controller service.

@@ -8,28 +8,24 @@ use tonic::service::Routes;
 use tower::Layer as _;
 
 use super::driver::{Driver, Machine};
-use super::{AppError, announce};
+use super::{AppError, Start, announce};
 use crate::config::NodeConfig;
 use crate::link::{Agent, Dial, StateFeed, TokenFile, Tuning, dial};
 use crate::mount;
 use crate::proto::quarry::v1::agent_server::AgentServer;
-use crate::server::{self, Drained, Socket};
+use crate::server::{self, Drained};
 use crate::types::TargetPath;
 
-/// Serves the kubelet on `socket`, and the controllers over links, until `shutdown` is cancelled; then waits
-/// for what runs: first for the calls, then for what they left behind.
+/// Serves the kubelet on the socket, and the controllers over links, until it is asked to stop; then waits for
+/// what runs: first for the calls, then for what they left behind.
 ///
 /// # Errors
 /// Serving failed.
-pub async fn node(
-    config: NodeConfig,
-    socket: Socket,
-    machine: Machine,
-    background: TaskTracker,
-    shutdown: CancellationToken,
-) -> Result<Drained, AppError> {
+pub async fn node(config: NodeConfig, start: Start, machine: Machine) -> Result<Drained, AppError> {
     let NodeConfig { driver: config, controllers, ca_directory, token_file, .. } = config;
+    let Start { socket, metrics, background, shutdown } = start;
     let driver = Driver::start(&config, machine, background.clone(), &shutdown).await;
+    driver.show(&metrics);
     announce(&config);
     tracing::info!(%controllers, "dialling the controllers");
     let (tuning, token) = (Tuning::default(), TokenFile::new(token_file));

@@ -57,6 +57,18 @@ impl Command {
         !matches!(self, Self::Group | Self::Volumes | Self::Volume(_) | Self::Segments(_))
     }
 
+    /// LVM's name of it.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Group => "vgs",
+            Self::Volumes | Self::Volume(_) | Self::Segments(_) => "lvs",
+            Self::Create { .. } => "lvcreate",
+            Self::Extend { .. } => "lvextend",
+            Self::Retag { .. } | Self::Activate(_) | Self::Refresh(_) => "lvchange",
+            Self::Remove(_) => "lvremove",
+        }
+    }
+
     /// How many commits of the group's metadata it makes: its sequence number moves by as much.
     pub const fn commits(&self) -> u64 {
         match self {

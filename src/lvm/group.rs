@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, OwnedMutexGuard, watch};
 
 use super::changes::Changes;
+use super::queue::Queue;
 use super::seat::{Seat, same_disks};
 use super::{Backend, GroupError, Health, Sighting, Turn, View, sightings};
 use crate::types::{Bytes, VgName, VgUuid, chain};
@@ -30,6 +31,7 @@ pub struct Group {
     pub(super) backend: Arc<dyn Backend>,
     sighting: Mutex<Option<Sighting>>,
     seat: Arc<tokio::sync::Mutex<Seat>>,
+    queue: Queue,
     latest: watch::Sender<Option<Arc<View>>>,
     stuck: watch::Sender<bool>,
     /// Why the group could not be read the last time that somebody tried.
@@ -53,6 +55,7 @@ impl Group {
             backend,
             sighting: Mutex::new(Some(sighting)),
             seat: Arc::default(),
+            queue: Queue::default(),
             latest: watch::Sender::new(None),
             stuck: watch::Sender::new(false),
             unread: Mutex::default(),
@@ -69,6 +72,11 @@ impl Group {
     /// What is kept of its room for growth.
     pub const fn reserve(&self) -> Bytes {
         self.reserve
+    }
+
+    /// How many callers wait for its turn at this moment.
+    pub fn waiting(&self) -> usize {
+        self.queue.len()
     }
 
     /// Its name, when it was last seen.
@@ -207,6 +215,7 @@ impl Group {
     /// Waits for the seat, but not behind a change that does not end.
     async fn sit(&self) -> Result<OwnedMutexGuard<Seat>, GroupError> {
         let name = self.sighting()?.vg.name;
+        let _waiting = self.queue.enter();
         let mut stuck = self.stuck.subscribe();
         tokio::select! {
             biased;

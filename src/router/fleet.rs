@@ -1,4 +1,5 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -21,6 +22,7 @@ pub struct Fleet {
     /// Since when nodes can be linked.
     opened: OnceLock<Instant>,
     members: Mutex<HashMap<NodeName, Member>>,
+    orphans: AtomicU64,
     changes: watch::Sender<u64>,
 }
 
@@ -61,6 +63,7 @@ impl Fleet {
             pace,
             opened: OnceLock::new(),
             members: Mutex::default(),
+            orphans: AtomicU64::new(0),
             changes: watch::channel(0).0,
         })
     }
@@ -81,6 +84,15 @@ impl Fleet {
     /// Has a new value whenever a link came or went, or a node's groups changed.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
+    }
+
+    /// How many orphaned volumes were found the last time that this replica looked for them.
+    pub fn orphans(&self) -> u64 {
+        self.orphans.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn found_orphans(&self, count: usize) {
+        self.orphans.store(u64::try_from(count).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
     /// A link has come.

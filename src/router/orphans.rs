@@ -66,6 +66,7 @@ impl Orphans {
             }
             if !self.leadership.holds() {
                 suspects.clear();
+                self.fleet.found_orphans(0);
                 continue;
             }
             let round = stop.run_until_cancelled(self.round(&suspects)).await;
@@ -83,19 +84,22 @@ impl Orphans {
     async fn round(&self, suspects: &HashSet<String>) -> Result<HashSet<String>, Unjudged> {
         let unused = self.unused().await;
         if unused.is_empty() {
+            self.fleet.found_orphans(0);
             return Ok(HashSet::new());
         }
         let here: ClusterId = self.cluster.identity().await?.parse()?;
         let handles = self.cluster.volume_handles(DRIVER_NAME).await?;
-        let mut found = HashSet::new();
+        let (mut found, mut orphans) = (HashSet::new(), 0);
         for (session, volume) in unused {
             let Some(why) = self.judge(&volume, &handles).await? else { continue };
             let key = volume.lv_uuid.clone();
             if suspects.contains(&key) {
+                orphans += 1;
                 self.settle(Orphan { session, volume, why }, &here).await;
             }
             found.insert(key);
         }
+        self.fleet.found_orphans(orphans);
         tracing::info!(orphans = found.len(), "looked for orphaned volumes");
         Ok(found)
     }

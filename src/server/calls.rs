@@ -6,13 +6,14 @@ use tonic::body::Body;
 use tower::util::BoxCloneSyncService;
 use tower::{Service, ServiceBuilder};
 
-use super::{Detach, Report, Spans};
+use super::{Detach, Measure, Report, Spans};
 
 /// What stands around every call, wherever it comes in: a span with a running number, a task that outlives
-/// its caller, and a line in the log at its end. Clones count and track together.
+/// its caller, a line in the log at its end, and what is measured of it. Clones count and track together.
 #[derive(Debug, Clone)]
 pub struct Calls {
     spans: Spans,
+    measure: Measure,
     tracker: TaskTracker,
 }
 
@@ -22,11 +23,16 @@ pub type Wrapped = BoxCloneSyncService<Request<Body>, Response<Body>, Infallible
 impl Calls {
     /// Runs every handler on `tracker`.
     pub fn new(tracker: TaskTracker) -> Self {
-        Self { spans: Spans::default(), tracker }
+        Self { spans: Spans::default(), measure: Measure::default(), tracker }
     }
 
     pub(super) fn spans(&self) -> Spans {
         self.spans.clone()
+    }
+
+    /// What is measured of the calls.
+    pub const fn measure(&self) -> &Measure {
+        &self.measure
     }
 
     pub(super) fn detach(&self) -> Detach {
@@ -47,7 +53,11 @@ impl Calls {
             + 'static,
         S::Future: Send + 'static,
     {
-        let layers = ServiceBuilder::new().layer(self.spans()).layer(self.detach()).layer(Report);
+        let layers = ServiceBuilder::new()
+            .layer(self.spans())
+            .layer(self.detach())
+            .layer(Report)
+            .layer(self.measure.clone());
         BoxCloneSyncService::new(layers.service(services))
     }
 }

@@ -24,8 +24,14 @@ const READY: &str = "/healthz";
 /// Where it is asked whether the process answers at all.
 const ALIVE: &str = "/livez";
 
+/// Where metrics are.
+const METRICS: &str = "/metrics";
+
 /// How long one connection may take: one question, one answer.
 const LONGEST: Duration = Duration::from_secs(5);
+
+/// The format of all answers: Prometheus' text, which any text is.
+const FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// How many connections are served at a time.
 const MOST: usize = 16;
@@ -34,7 +40,7 @@ const MOST: usize = 16;
 const REST: Duration = Duration::from_millis(100);
 
 /// Tells those who ask over HTTP whether the driver is ready: `GET /healthz` answers 200 or 503, and `GET
-/// /livez` always 200. For probes of the kubelet; there is nothing else to learn here.
+/// /livez` always 200, for probes of the kubelet. `GET /metrics` answers what Prometheus wants to know.
 #[derive(Debug)]
 pub struct Health {
     listener: TcpListener,
@@ -68,21 +74,24 @@ impl Health {
         self.listener.local_addr()
     }
 
-    /// Answers with what `ready` says at that moment, which must be from memory, until `stop` is cancelled.
+    /// Answers with what `ready` and `metrics` say at that moment, which must be from memory, until `stop` is
+    /// cancelled.
     pub async fn serve(
         self,
         ready: impl Fn() -> bool + Send + Sync + 'static,
+        metrics: impl Fn() -> String + Send + Sync + 'static,
         tracker: TaskTracker,
         stop: CancellationToken,
     ) {
-        let (ready, room) = (Arc::new(ready), Arc::new(Semaphore::new(MOST)));
+        let (answers, room) = (Arc::new((ready, metrics)), Arc::new(Semaphore::new(MOST)));
         while let Some(accepted) = stop.run_until_cancelled(self.listener.accept()).await {
             match (accepted, Arc::clone(&room).try_acquire_owned()) {
                 (Ok((stream, _)), Ok(place)) => {
-                    let (ready, stop) = (Arc::clone(&ready), stop.clone());
+                    let (answers, stop) = (Arc::clone(&answers), stop.clone());
                     tracker.spawn(async move {
                         let _place = place;
-                        stop.run_until_cancelled(timeout(LONGEST, answer(stream, &*ready))).await
+                        stop.run_until_cancelled(timeout(LONGEST, answer(stream, &answers.0, &answers.1)))
+                            .await
                     });
                 }
                 // Who comes when all places are taken is turned away: the next probe is near.
@@ -96,9 +105,13 @@ impl Health {
     }
 }
 
-async fn answer(stream: TcpStream, ready: &(impl Fn() -> bool + Sync)) {
+async fn answer(
+    stream: TcpStream,
+    ready: &(impl Fn() -> bool + Sync),
+    metrics: &(impl Fn() -> String + Sync),
+) {
     let service = service_fn(|request: Request<Incoming>| {
-        let response = respond(request.method(), request.uri().path(), ready());
+        let response = respond(request.method(), request.uri().path(), ready(), metrics);
         std::future::ready(Ok::<_, Infallible>(response))
     });
     let served = http1::Builder::new()
@@ -112,17 +125,18 @@ async fn answer(stream: TcpStream, ready: &(impl Fn() -> bool + Sync)) {
     }
 }
 
-fn respond(method: &Method, path: &str, ready: bool) -> Response<String> {
+fn respond(method: &Method, path: &str, ready: bool, metrics: impl Fn() -> String) -> Response<String> {
     let (status, text) = match (path, method) {
-        (ALIVE, &Method::GET | &Method::HEAD) => (StatusCode::OK, "ok\n"),
-        (READY, &Method::GET | &Method::HEAD) if ready => (StatusCode::OK, "ok\n"),
-        (READY, &Method::GET | &Method::HEAD) => (StatusCode::SERVICE_UNAVAILABLE, "not ready\n"),
-        (READY | ALIVE, _) => (StatusCode::METHOD_NOT_ALLOWED, "only GET\n"),
-        _ => (StatusCode::NOT_FOUND, "only /healthz and /livez\n"),
+        (ALIVE, &Method::GET | &Method::HEAD) => (StatusCode::OK, "ok\n".to_owned()),
+        (READY, &Method::GET | &Method::HEAD) if ready => (StatusCode::OK, "ok\n".to_owned()),
+        (READY, &Method::GET | &Method::HEAD) => (StatusCode::SERVICE_UNAVAILABLE, "not ready\n".to_owned()),
+        (METRICS, &Method::GET | &Method::HEAD) => (StatusCode::OK, metrics()),
+        (READY | ALIVE | METRICS, _) => (StatusCode::METHOD_NOT_ALLOWED, "only GET\n".to_owned()),
+        _ => (StatusCode::NOT_FOUND, "only /healthz, /livez and /metrics\n".to_owned()),
     };
-    let mut response = Response::new(text.to_owned());
+    let mut response = Response::new(text);
     *response.status_mut() = status;
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(FORMAT));
     response
 }
 
@@ -146,17 +160,20 @@ mod tests {
     async fn probes_learn_whether_the_driver_is_ready() {
         let health = Health::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let address = health.address().unwrap();
-        let (ready, stop, tracker) =
+        let (is_ready, stop, tracker) =
             (Arc::new(AtomicBool::new(false)), CancellationToken::new(), TaskTracker::new());
-        let said = Arc::clone(&ready);
-        tracker.spawn(health.serve(move || said.load(Ordering::Relaxed), tracker.clone(), stop.clone()));
+        let said = Arc::clone(&is_ready);
+        let ready = move || said.load(Ordering::Relaxed);
+        tracker.spawn(health.serve(ready, || "quarry 1\n".to_owned(), tracker.clone(), stop.clone()));
         // Not even those who say nothing keep a probe out.
         let _silent = TcpStream::connect(address).await.unwrap();
         assert!(ask(address, "GET /healthz").await.starts_with("HTTP/1.1 503"));
         assert!(ask(address, "GET /livez").await.starts_with("HTTP/1.1 200"));
-        ready.store(true, Ordering::Relaxed);
+        is_ready.store(true, Ordering::Relaxed);
         let answer = ask(address, "GET /healthz").await;
         assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("\r\n\r\nok\n"), "{answer}");
+        let metrics = ask(address, "GET /metrics").await;
+        assert!(metrics.starts_with("HTTP/1.1 200") && metrics.ends_with("\r\n\r\nquarry 1\n"), "{metrics}");
         assert!(ask(address, "POST /healthz").await.starts_with("HTTP/1.1 405"));
         assert!(ask(address, "GET /").await.starts_with("HTTP/1.1 404"));
         stop.cancel();

@@ -70,7 +70,7 @@ where
 }
 
 /// The last part of `/csi.v1.Node/NodeStageVolume`.
-fn method(path: &str) -> &str {
+pub(super) fn method(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 

@@ -59,7 +59,10 @@ pub(super) async fn place_beside(
 }
 
 /// Every path at which the volume is mounted or its device is bound.
-pub(super) async fn places(device: &BlockDevice) -> Result<Vec<PathBuf>, VolumeError> {
+///
+/// # Errors
+/// What is mounted or bound cannot be looked at.
+pub async fn places(device: &BlockDevice) -> Result<Vec<PathBuf>, VolumeError> {
     let mut places: Vec<PathBuf> = mounts_of(device).await?.into_iter().map(|mount| mount.target).collect();
     let bound = mount::block_targets(device.number).await;
     places.extend(bound.map_err(|error| VolumeError::host("the bound devices cannot be looked at", error))?);

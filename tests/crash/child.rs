@@ -3,8 +3,9 @@
 use std::process::Command;
 use std::sync::Arc;
 
-use quarry::app::{Machine, standalone};
+use quarry::app::{Machine, Start, standalone};
 use quarry::config::{Config, GroupSettings, Settings};
+use quarry::metrics::Metrics;
 use quarry::server::Socket;
 use quarry::telemetry;
 use tokio_util::sync::CancellationToken;
@@ -45,12 +46,13 @@ async fn serve() {
     let config = Config::resolve(settings, "lab").unwrap();
     telemetry::start(&config.log_filter, config.log_format).unwrap();
     let socket = Socket::bind(&config.endpoint).unwrap();
-    let background = TaskTracker::new();
-    let real = Machine::local(&config, &background).await.unwrap();
+    let (background, metrics) = (TaskTracker::new(), Metrics::new("standalone"));
+    let real = Machine::local(&config, &background, &metrics).await.unwrap();
     let trap = Arc::new(Trap::default());
     let machine = Machine {
         backend: Arc::new(Trapped { inner: real.backend, trap: Arc::clone(&trap) }),
         programs: Arc::new(Trapped { inner: real.programs, trap }),
     };
-    standalone(config, socket, machine, background, CancellationToken::new()).await.unwrap();
+    let start = Start { socket, metrics, background, shutdown: CancellationToken::new() };
+    standalone(config, start, machine).await.unwrap();
 }

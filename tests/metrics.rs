@@ -1,0 +1,5 @@
+//! What Prometheus is shown is documented, and true.
+
+mod documented;
+mod scrape;
+mod truth;
