@@ -129,9 +129,10 @@ async fn places_of(dm: &Dm, group: &Seen, lv: &LvRow) -> Vec<Place> {
     paths.into_iter().map(Place::at).collect()
 }
 
-/// `None` where it is not active, or nothing leads to it.
+/// `None` where the kernel has none, or nothing leads to it. The kernel is asked whatever LVM says, which calls a
+/// volume inactive whose table somebody has exchanged.
 async fn device(dm: &Dm, vg: &VgName, uuid: &VgUuid, lv: &LvRow) -> Option<BlockDevice> {
-    let name: LvName = lv.name.parse().ok().filter(|_| lv.active)?;
+    let name: LvName = lv.name.parse().ok()?;
     dm.find(&DmName::of(vg, &name), &DmUuid::of(uuid, &lv.uuid)).await.ok().flatten()
 }
 

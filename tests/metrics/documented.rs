@@ -13,11 +13,11 @@ type Told = BTreeMap<String, (String, BTreeSet<String>)>;
 fn documented(role: &str) -> Told {
     let text =
         std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/metrics.md")).unwrap();
-    let rows = text.lines().filter(|line| line.starts_with("| `quarry_"));
+    let (table, _) = text.split_once("\n## ").unwrap();
+    let rows = table.lines().filter(|line| line.starts_with("| `quarry_"));
     let mut told = Told::new();
     for row in rows {
-        let cells: Vec<&str> =
-            row.trim_matches('|').split(" | ").map(|cell| cell.trim_matches([' ', '|'])).collect();
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
         let [name, kind, labels, roles, _] = cells.as_slice() else { panic!("{row}") };
         assert!(["node", "controller", "both"].contains(roles), "{row}");
         let labels = labels

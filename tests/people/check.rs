@@ -1,5 +1,5 @@
 use super::support::{Shown, boot, claimed, everything, quarry, told};
-use crate::driver::{Driver, Mode, VG, Volume, command, make_group, sh};
+use crate::driver::{Driver, Mode, VG, Volume, command, make_group, report, sh};
 
 /// What is told of something that is wrong: `UNHEALTHY  about: found`, and in the next line what to do.
 #[track_caller]
@@ -144,12 +144,15 @@ fn what_was_never_finished_or_never_used_is_told() {
 #[test]
 fn a_nearly_full_metadata_area_is_unhealthy() {
     boot(async || {
-        let disk = lab::disks()[1].display().to_string();
-        sh(&format!("vgcreate -q -y --metadatasize 64k small {disk}"));
-        let many: String = (0..60).map(|number| format!("--addtag {}{number} ", "x".repeat(500))).collect();
-        sh(&format!(
-            "lvcreate -q -y -an -Zn -n a -l 1 small; for i in 1 2; do lvchange -q {many} small/a || true; done"
-        ));
+        sh(&format!("vgcreate -q -y --metadatasize 256k small {}", lab::disks()[1].display()));
+        let tags: String = (0..10).map(|n| format!(" --addtag {n}{}", "x".repeat(999))).collect();
+        let free = || report("vgs", "vg_mda_free", "small")[0].parse::<u64>().unwrap();
+        for number in 0.. {
+            if free() < 30 << 10 {
+                break;
+            }
+            sh(&format!("lvcreate -q -y -an -Zn -Wn -l 1{tags} -n filler{number} small"));
+        }
         let shown = quarry(&["check", "--volume-group", "small"]);
         unhealthy(&shown, "small", "metadata area on its disks is nearly full", "--metadatasize 16m");
     });
