@@ -59,6 +59,8 @@ const RESERVED: &[(&str, &[&str])] = &[
     ("k8s_openapi", &["cluster"]),
     ("rcgen", &["cluster"]),
     ("clap", &["cli", "config"]),
+    ("prometheus_client", &["metrics", "server"]),
+    ("serde_saphyr", &["inspect"]),
 ];
 
 /// A file holds one idea.

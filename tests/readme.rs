@@ -94,6 +94,29 @@ fn every_flag_exists_and_none_is_left_out() {
 }
 
 #[test]
+fn the_commands_for_people_are_told_with_all_their_flags() {
+    let page = read("docs/looking.md");
+    let (commands, rest) = page.split_once("| flag | of |").unwrap();
+    for command in ["volumes", "vgs", "check"] {
+        assert!(
+            first_cells(commands).iter().any(|cell| cell.contains(&format!("`quarry {command}`"))),
+            "{command}"
+        );
+    }
+    let help = ["volumes", "vgs", "check"].map(|command| output(&[command, "--help"])).concat();
+    let there: BTreeSet<&str> = flags(&help).into_iter().filter(|flag| *flag != "--help").collect();
+    let (table, _) = rest.split_once("\n## ").unwrap();
+    let told: BTreeSet<&str> = first_cells(table).into_iter().flat_map(flags).collect();
+    assert_eq!(told, there);
+    for flag in page.lines().filter(|line| line.contains("quarry volumes")).flat_map(flags) {
+        assert!(there.contains(flag), "{flag} is no flag");
+    }
+    for value in help.split("[env: ").skip(1).map(|rest| rest.split('=').next().unwrap()) {
+        assert!(page.contains(value), "{value}");
+    }
+}
+
+#[test]
 fn every_setting_of_the_file_is_told_and_its_example_is_right() {
     let readme = readme();
     let text = section(&readme, "Configuration");
@@ -182,18 +205,22 @@ fn every_message_is_one_that_the_driver_says() {
 
 #[test]
 fn every_link_leads_somewhere() {
-    let readme = readme();
-    let headings: BTreeSet<String> = readme
-        .lines()
-        .filter_map(|line| line.trim_start_matches('#').strip_prefix(' '))
-        .map(|heading| heading.to_lowercase().replace(' ', "-").replace(',', ""))
-        .collect();
-    let targets = readme.split("](").skip(1).map(|rest| rest.split(')').next().unwrap());
-    for target in targets.filter(|target| !target.starts_with("https://")) {
-        let there = match target.strip_prefix('#') {
-            Some(anchor) => headings.contains(anchor),
-            None => PathBuf::from(root()).join(target).exists(),
-        };
-        assert!(there, "{target} leads nowhere");
+    for page in ["README.md", "docs/kubernetes.md", "docs/looking.md", "docs/metrics.md"] {
+        let text = read(page);
+        let folder = Path::new(page).parent().unwrap();
+        let targets = text.split("](").skip(1).map(|rest| rest.split(')').next().unwrap());
+        for target in targets.filter(|target| !target.starts_with("https://")) {
+            let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
+            let path = if path.is_empty() { PathBuf::from(page) } else { folder.join(path) };
+            assert!(root().join(&path).exists(), "{page}: {target} leads nowhere");
+            let there = anchor.is_empty() || headings(&read(path.to_str().unwrap())).contains(anchor);
+            assert!(there, "{page}: {target} leads nowhere");
+        }
     }
+}
+
+/// The anchors of a page's headings.
+fn headings(page: &str) -> BTreeSet<String> {
+    let headings = page.lines().filter_map(|line| line.trim_start_matches('#').strip_prefix(' '));
+    headings.map(|heading| heading.to_lowercase().replace(' ', "-").replace([',', '?'], "")).collect()
 }

@@ -41,6 +41,9 @@ async fn volumes_live(root: &Path) {
             fs::write(volume.target.join("data"), "kept").unwrap();
         }
         assert_eq!(report("lvs", "lv_active", VG), ["active"]);
+        let shown = inside(&driver, root, &["volumes"]);
+        assert!(shown.contains(&volume.lv()) && shown.contains(volume.target.to_str().unwrap()), "{shown}");
+        assert!(inside(&driver, root, &["check"]).starts_with("0 unhealthy, 0 to note"));
         assert_eq!(volume.grow_by(16).await.unwrap(), volume.size_and(16));
         if mode != Mode::Block {
             assert_eq!(fs::read_to_string(volume.target.join("data")).unwrap(), "kept");
@@ -51,6 +54,19 @@ async fn volumes_live(root: &Path) {
         assert_eq!(report("lvs", "lv_name", VG), Vec::<String>::new());
     }
     assert!(driver.stop().success());
+}
+
+/// Runs `quarry` in the driver's container, as `kubectl exec` does.
+fn inside(driver: &Driver, root: &Path, arguments: &[&str]) -> String {
+    let mut command = Command::new("/usr/bin/nsenter");
+    command.arg(format!("--target={}", driver.pid())).args([
+        "--mount",
+        "--ipc",
+        "--uts",
+        "--",
+        "/usr/sbin/chroot",
+    ]);
+    tools::output(command.arg(root).arg("/usr/bin/quarry").args(arguments).env_clear())
 }
 
 /// Where in the pod each folder of the host is, and whether it is only to be read.

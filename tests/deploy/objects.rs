@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{list, manifests, object, pod};
+use super::{container, list, manifests, object, objects, pod, tools};
 
 #[test]
 fn the_csi_driver_object_says_what_kubernetes_may_count_on() {
@@ -65,6 +65,23 @@ fn the_network_policies_let_nodes_reach_controllers_and_nobody_else() {
     assert_eq!((&node["ingress"], &node["policyTypes"]), (&json!([]), &json!(["Ingress", "Egress"])));
     assert_eq!(node["egress"][0]["to"], json!([{"podSelector": peer("controller")}]));
     assert_eq!(list(&node["egress"]).len(), 2);
+}
+
+#[test]
+fn those_who_are_named_may_read_metrics_and_nothing_else() {
+    let who = json!({"namespaceSelector": {"matchLabels": {"team": "monitoring"}}});
+    let set = format!("networkPolicy.scrapers=[{who}]");
+    let all = objects(&tools::rendered(&["--set-json", &set]));
+    let rule = json!({"from": [who], "ports": [{"port": "health"}]});
+    let node = &object(&all, "NetworkPolicy", "quarry-node")["spec"];
+    assert_eq!(node["ingress"], json!([rule]));
+    let controller = &object(&all, "NetworkPolicy", "quarry-controller")["spec"];
+    let ingress = json!([{"from": [{"podSelector": {"matchLabels": labels(&all, "node")}}], "ports": [{"port": "link"}]}, rule]);
+    assert_eq!(controller["ingress"], ingress);
+    for (kind, name) in [("DaemonSet", "quarry-node"), ("Deployment", "quarry-controller")] {
+        let ports = list(&container(object(&all, kind, name), "quarry")["ports"]);
+        assert!(ports.iter().any(|port| port["name"] == "health"), "{kind}");
+    }
 }
 
 fn labels(all: &[Value], component: &str) -> Value {
