@@ -3,3 +3,5 @@
 mod documented;
 mod scrape;
 mod truth;
+
+pub(crate) use scrape::Scrape;

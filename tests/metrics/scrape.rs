@@ -7,7 +7,7 @@ use tokio::net::TcpStream;
 
 /// What was served at `/metrics`: the text, and what it says.
 #[derive(Debug)]
-pub(super) struct Scrape {
+pub(crate) struct Scrape {
     text: String,
     /// The kind of each metric, by name.
     pub(super) kinds: BTreeMap<String, String>,
@@ -17,7 +17,7 @@ pub(super) struct Scrape {
 }
 
 impl Scrape {
-    pub(super) async fn of(address: SocketAddr) -> Self {
+    pub(crate) async fn of(address: SocketAddr) -> Self {
         let asked = async {
             let mut stream = TcpStream::connect(address).await.unwrap();
             stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: node\r\n\r\n").await.unwrap();
@@ -64,7 +64,7 @@ impl Scrape {
 
     /// The value of the one series of that name with all of these labels.
     #[track_caller]
-    pub(super) fn value(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
+    pub(crate) fn value(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
         let has =
             |series: &str| labels.iter().all(|(key, value)| series.contains(&format!("{key}=\"{value}\"")));
         let named = |series: &str| series.split('{').next() == Some(name);

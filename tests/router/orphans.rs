@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::api_server::ApiServer;
 use super::rig::{Node, Replica, Unused, patient, vg_uuid};
+use crate::metrics::Scrape;
 
 const UID: &str = "3f6f0e3c-5d0a-4a55-9c8c-1d6f3b3c2f10";
 const CLAIMS: &str = "/api/v1/namespaces/prod/persistentvolumeclaims";
@@ -57,8 +58,13 @@ fn removed(node: &Node) -> bool {
 #[tokio::test]
 async fn an_orphan_is_told_of_and_left_alone() {
     let server = ApiServer::new();
-    let (_replica, node) = start(&server, false).await;
+    let (replica, node) = start(&server, false).await;
+    let metric = async |name| Scrape::of(replica.health).await.value(name, &[]);
+    super::rig::until("a node", async || metric("quarry_nodes_connected").await, |count| *count == 1.0).await;
+    assert_eq!(metric("quarry_orphaned_volumes").await, 0.0);
     node.stub.unused(vec![unused(&server)]);
+    let orphans = async || metric("quarry_orphaned_volumes").await;
+    super::rig::until("it is counted", orphans, |count| *count == 1.0).await;
     server.until("an event", |server| !told(server).is_empty()).await;
     let (reason, note) = told(&server).remove(0);
     assert_eq!(reason, "OrphanedVolume");
