@@ -7,7 +7,7 @@
 //!   unfinished  ── driver killed, and calls arriving, while a volume is being prepared
 //! ```
 
-mod bench;
+pub(crate) mod bench;
 mod child;
 mod cuts;
 mod drain;

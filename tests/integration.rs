@@ -23,6 +23,7 @@ mod layers;
 mod link;
 mod metrics;
 mod people;
+mod load;
 mod readme;
 mod router;
 #[path = "storage/bench.rs"]

@@ -38,15 +38,15 @@ pub(super) fn is_come_again(status: &Status) -> bool {
 
 /// An LV, as stock LVM shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Lv {
-    pub(super) size: u64,
+pub(crate) struct Lv {
+    pub(crate) size: u64,
     /// The letter of its state.
-    pub(super) state: String,
-    pub(super) uuid: String,
+    pub(crate) state: String,
+    pub(crate) uuid: String,
 }
 
 /// Every LV of the group, hidden ones of ours included.
-pub(super) fn lvs() -> BTreeMap<String, Lv> {
+pub(crate) fn lvs() -> BTreeMap<String, Lv> {
     let row = |line: String| {
         let fields: Vec<&str> = line.split('|').collect();
         let state = fields[2].split(',').find_map(|tag| tag.strip_prefix("q.s="));
@@ -63,7 +63,7 @@ pub(super) fn lvs() -> BTreeMap<String, Lv> {
 /// Holds that there are exactly these LVs, of these sizes and in these states, and nothing else of them:
 /// no other device, none suspended, no lock file.
 #[track_caller]
-pub(super) fn holds_exactly<'a>(expected: impl IntoIterator<Item = (&'a str, u64, &'a str)>) {
+pub(crate) fn holds_exactly<'a>(expected: impl IntoIterator<Item = (&'a str, u64, &'a str)>) {
     let expected: BTreeSet<_> = expected.into_iter().collect();
     let lvs = lvs();
     let found: BTreeSet<_> =
@@ -84,12 +84,12 @@ fn dm_name(lv: &str) -> String {
 }
 
 /// The path at which LVM shows an LV.
-pub(super) fn device(lv: &str) -> PathBuf {
+pub(crate) fn device(lv: &str) -> PathBuf {
     Path::new("/dev/mapper").join(dm_name(lv))
 }
 
 /// LVM's devices, and whether each is suspended.
-pub(super) fn devices() -> Vec<(String, bool)> {
+pub(crate) fn devices() -> Vec<(String, bool)> {
     let table =
         command("dmsetup", &["info", "-c", "--noheadings", "--separator", "|", "-o", "name,suspended"]);
     let row = |line: &str| {
@@ -100,14 +100,14 @@ pub(super) fn devices() -> Vec<(String, bool)> {
 }
 
 /// The LVs for which the driver has a lock file.
-fn lock_files() -> Vec<String> {
+pub(crate) fn lock_files() -> Vec<String> {
     let Ok(entries) = fs::read_dir("/run/quarry/volumes") else { return Vec::new() };
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     names.filter_map(|name| name.strip_suffix(".lock").map(str::to_owned)).collect()
 }
 
 /// Free bytes of the group.
-pub(super) fn free() -> u64 {
+pub(crate) fn free() -> u64 {
     report("vgs", "vg_free", VG)[0].parse().unwrap()
 }
 
@@ -164,7 +164,7 @@ pub(super) fn size_of_staged(number: usize, mode: Mode) -> u64 {
 }
 
 /// How much of a device its ext4 takes up, by its superblock.
-pub(super) fn file_system_size(device: &Path) -> u64 {
+pub(crate) fn file_system_size(device: &Path) -> u64 {
     let text = command("dumpe2fs", &["-h", device.to_str().unwrap()]);
     let field =
         |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim().parse::<u64>();

@@ -72,7 +72,7 @@ impl Mode {
 pub(crate) struct Client {
     pub(crate) controller: ControllerClient<Channel>,
     pub(crate) node: NodeClient<Channel>,
-    identity: IdentityClient<Channel>,
+    pub(crate) identity: IdentityClient<Channel>,
     deadline: Duration,
 }
 

@@ -34,7 +34,11 @@ impl Volume {
 
     /// A volume that was made before.
     pub(crate) fn existing(client: &Client, name: &str, mode: Mode) -> Self {
-        let vg = report("vgs", "vg_uuid", VG).remove(0);
+        Self::of_group(client, &report("vgs", "vg_uuid", VG).remove(0), name, mode)
+    }
+
+    /// The volume of that name in the group of that UUID, whether it is made or not.
+    pub(crate) fn of_group(client: &Client, vg: &str, name: &str, mode: Mode) -> Self {
         let lv = lv_of(name);
         Self {
             client: client.clone(),
@@ -49,6 +53,11 @@ impl Volume {
     /// The same volume, asked of another driver.
     pub(crate) fn with(&self, client: &Client) -> Self {
         Self { client: client.clone(), ..self.clone() }
+    }
+
+    /// Who is asked.
+    pub(crate) fn client(&self) -> Client {
+        self.client.clone()
     }
 
     /// Makes a volume, stages and publishes it.

@@ -1,0 +1,110 @@
+//! Calls of every kind from many callers, and a driver that is killed under them again and again.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::call::{Call, Outcome};
+use super::caller::make;
+use super::check::check;
+use super::dice::Dice;
+use super::facts::Fact;
+use super::ledger::Ledger;
+use super::shift::Shift;
+use super::slot::Slot;
+use super::{process, wishes};
+use crate::crash::bench;
+use crate::driver::{self, Client, Driver, VG, Volume, make_group, report};
+
+/// How often a driver ends while the callers of one shift are at work.
+const KILLS: u64 = 3;
+
+/// Between two such ends, in milliseconds.
+const PAUSE: std::ops::Range<u64> = 200..4000;
+
+/// How long the volumes of one group may take to end well after a test.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The kinds of calls: a load in which one of them was never done is none.
+const KINDS: [&str; 12] = [
+    "Create", "Stage", "Publish", "Write", "Read", "Stats", "Validate", "Expand", "NodeExpand", "Unpublish",
+    "Unstage", "Delete",
+];
+
+#[test]
+fn whatever_is_asked_of_a_driver_that_is_killed_all_the_time_nothing_answered_is_lost_and_nothing_leaks() {
+    let length = wishes::length();
+    let machine = wishes::machine("kills").disk("640M").disk("640M").limit(10 * length + PATIENCE);
+    machine.boot(|| {
+        make_group(VG, &lab::disks());
+        driver::run(load(length));
+    });
+}
+
+/// Loads the driver for at least that long.
+async fn load(length: Duration) {
+    let (ledger, vg) = (Arc::new(Ledger::open(Path::new("/run/ledger"))), report("vgs", "vg_uuid", VG).remove(0));
+    let mut driver = Driver::start().await;
+    let mut loaded = Duration::ZERO;
+    for shift in 1.. {
+        let begun = Instant::now();
+        driver = one_shift(&ledger, &vg, driver, wishes::seed().wrapping_add(shift)).await;
+        loaded += begun.elapsed();
+        check(&ledger, &driver, &vg).await;
+        let done = ledger.done();
+        if loaded >= length && KINDS.iter().all(|kind| done.contains_key(*kind)) {
+            break;
+        }
+        assert!(loaded < length + PATIENCE, "this is no load: {done:?}");
+    }
+    wishes::say(&format!("{loaded:?}, {} volumes at the end, {:?}", ledger.living().len(), ledger.done()));
+    clear(&ledger, &driver.client().await, &vg).await;
+    check(&ledger, &driver, &vg).await;
+    assert_eq!(bench::lvs().len(), 0);
+}
+
+/// Lets callers work while driver after driver ends under them, and gives the last one, which nobody asks
+/// anything.
+async fn one_shift(ledger: &Arc<Ledger>, vg: &str, mut driver: Driver, seed: u64) -> Driver {
+    let mut dice = Dice::new(seed, 0);
+    let mut shift = Shift::begin(ledger, vg, seed);
+    for kill in 1..=KILLS {
+        shift.call(&driver).await;
+        tokio::time::sleep(dice.time(PAUSE)).await;
+        shift.holds();
+        if kill == KILLS {
+            // The last calls are cut off as well: what is begun now is never answered.
+            shift.stop();
+        }
+        process::end(driver, &mut dice);
+        shift.wait();
+        driver = Driver::start().await;
+    }
+    shift.end().await;
+    driver
+}
+
+/// Ends every volume, as its users would: read, and then away with it.
+pub(super) async fn clear(ledger: &Ledger, client: &Client, vg: &str) {
+    for slot in Slot::all() {
+        let volume = slot.volume(client, vg);
+        if ledger.facts(slot).exists == Fact::No {
+            continue;
+        }
+        for call in [Call::Stage, Call::Publish, Call::Unpublish, Call::Unstage, Call::Delete] {
+            until_done(ledger, slot, &volume, call).await;
+        }
+    }
+}
+
+/// Asks until it is done.
+async fn until_done(ledger: &Ledger, slot: Slot, volume: &Volume, call: Call) {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        match make(ledger, slot, volume, call, false).await {
+            Outcome::Done { .. } => return,
+            Outcome::Open if Instant::now() < end => tokio::time::sleep(Duration::from_millis(20)).await,
+            outcome => panic!("{call:?}: {outcome:?}\n{}", ledger.tale(slot)),
+        }
+    }
+}

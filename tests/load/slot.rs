@@ -1,0 +1,52 @@
+//! The volumes that there can be: each number has a name, a kind, and paths of its own.
+
+use std::path::PathBuf;
+
+use super::SLOTS;
+use crate::driver::{Client, MIB, Mode, Volume};
+
+/// The size of an extent, which LVM chooses unless told.
+pub(super) const EXTENT: u64 = 4 * MIB;
+
+/// One of the [`SLOTS`] volumes that there can be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Slot(pub(super) usize);
+
+impl Slot {
+    /// All of them.
+    pub(super) fn all() -> impl Iterator<Item = Self> {
+        (0..SLOTS).map(Self)
+    }
+
+    /// The name of its volume, as csi-provisioner would make it; its LV has the same.
+    pub(super) fn name(self) -> String {
+        format!("pvc-00000000-0000-4000-8000-{:012}", self.0)
+    }
+
+    pub(super) const fn mode(self) -> Mode {
+        if self.0.is_multiple_of(2) { Mode::Ext4 } else { Mode::Block }
+    }
+
+    /// The sizes that its volume is asked for with, in extents; it grows to at most twice the largest.
+    pub(super) const fn extents(self) -> std::ops::Range<u64> {
+        match self.mode() {
+            Mode::Ext4 => 4..7,
+            Mode::Block => 1..4,
+        }
+    }
+
+    /// Its volume, asked of that driver.
+    pub(super) fn volume(self, client: &Client, vg: &str) -> Volume {
+        Volume::of_group(client, vg, &self.name(), self.mode())
+    }
+
+    /// The path of its device, where that exists.
+    pub(super) fn device(self) -> PathBuf {
+        crate::crash::bench::device(&self.name())
+    }
+
+    /// Where it is staged and where it is published.
+    pub(super) fn places(self) -> [String; 2] {
+        ["staging", "target"].map(|place| format!("/var/lib/kubelet/{}-{place}", self.name()))
+    }
+}
