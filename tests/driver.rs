@@ -63,7 +63,7 @@ impl Driver {
     async fn launch_at(mut command: Command, socket: &str) -> Self {
         let mut child = command
             .env("CSI_ENDPOINT", format!("unix://{socket}"))
-            .env("QUARRY_LOG", "debug")
+            .env("QUARRY_LOG", "debug,h2=info")
             .stdin(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()

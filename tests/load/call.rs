@@ -8,18 +8,27 @@ use tonic::{Code, Status};
 /// What a caller or a user of a volume does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Call {
-    Create { size: u64 },
+    Create {
+        size: u64,
+    },
     Stage,
     Publish,
     /// A user writes `stamp` to a place, and sees to it that it is on the disk.
-    Write { place: u64, stamp: u64 },
+    Write {
+        place: u64,
+        stamp: u64,
+    },
     /// A user reads all places.
     Read,
     Stats,
     Validate,
-    Expand { size: u64 },
+    Expand {
+        size: u64,
+    },
     /// NodeExpandVolume at the published path.
-    NodeExpand { size: u64 },
+    NodeExpand {
+        size: u64,
+    },
     Unpublish,
     Unstage,
     Delete,
@@ -43,9 +52,7 @@ impl From<Result<Option<u64>, Status>> for Outcome {
         match answer {
             Ok(size) => Self::Done { size },
             Err(status) if is_open(&status) => Self::Open,
-            Err(status) => {
-                Self::Refused { code: status.code().into(), message: status.message().to_owned() }
-            }
+            Err(status) => Self::Refused { code: status.code().into(), message: status.message().to_owned() },
         }
     }
 }

@@ -22,18 +22,27 @@ pub(super) fn choose(slot: Slot, facts: &Facts, dice: &mut Dice) -> Call {
     let create = Call::Create { size: dice.number(sizes.clone()) * EXTENT };
     let size = (facts.least + dice.number(0..3) * EXTENT).clamp(EXTENT, 2 * sizes.end * EXTENT);
     let (expand, node_expand) = (Call::Expand { size }, Call::NodeExpand { size });
-    if dice.one_in(12) {
+    if dice.one_in(16) {
         // Perhaps it makes no sense now, and is to be refused.
-        let any = [Call::Stage, Call::Publish, Call::Stats, Call::Validate, expand, node_expand, Call::Delete];
+        let any =
+            [Call::Stage, Call::Publish, Call::Stats, Call::Validate, expand, node_expand, Call::Delete];
         return dice.pick(&any);
     }
     match facts {
         Facts { exists: Fact::No, .. } => create,
         Facts { exists: Fact::Either, .. } => dice.pick(&[create, create, Call::Delete]),
         Facts { published: Fact::Yes, .. } => {
-            let place = dice.number(0..user::places(slot.mode(), facts.least));
-            let write = Call::Write { place, stamp: dice.number(1..u64::MAX) };
-            dice.pick(&[write, write, write, Call::Read, Call::Stats, expand, node_expand, Call::Unpublish])
+            let write = write(slot, facts, dice);
+            dice.pick(&[
+                write,
+                write,
+                Call::Read,
+                Call::Stats,
+                expand,
+                node_expand,
+                node_expand,
+                Call::Unpublish,
+            ])
         }
         Facts { published: Fact::Either, .. } => dice.pick(&[Call::Publish, Call::Unpublish]),
         Facts { staged: Fact::No, .. } => {
@@ -43,6 +52,12 @@ pub(super) fn choose(slot: Slot, facts: &Facts, dice: &mut Dice) -> Call {
             dice.pick(&[Call::Publish, Call::Publish, Call::Stage, expand, Call::Unstage])
         }
     }
+}
+
+/// Something new that a user writes to one of its places.
+pub(super) fn write(slot: Slot, facts: &Facts, dice: &mut Dice) -> Call {
+    let place = dice.number(0..user::places(slot.mode(), facts.least));
+    Call::Write { place, stamp: dice.number(1..u64::MAX) }
 }
 
 /// Makes a call about a volume whose turn the caller has, and tells the ledger. Whoever is given a volume
@@ -92,13 +107,14 @@ async fn answer(ledger: &Ledger, slot: Slot, volume: &Volume, call: Call) -> Res
 async fn access(ledger: &Ledger, slot: Slot, volume: &Volume, call: Call) -> Outcome {
     let (mode, target, facts) = (slot.mode(), volume.target.clone(), ledger.facts(slot));
     let work = tokio::task::spawn_blocking(move || match call {
-        Call::Write { place, stamp } => {
-            user::write(mode, &target, place, stamp).map_err(|error| format!("it cannot be written to: {error}"))
-        }
+        Call::Write { place, stamp } => user::write(mode, &target, place, stamp)
+            .map_err(|error| format!("it cannot be written to: {error}")),
         _ => user::read(mode, &target, &facts).map(drop),
     });
     match tokio::time::timeout(PATIENCE, work).await {
-        Ok(done) => done.unwrap().map_or_else(|what| Outcome::Wrong { what }, |()| Outcome::Done { size: None }),
+        Ok(done) => {
+            done.unwrap().map_or_else(|what| Outcome::Wrong { what }, |()| Outcome::Done { size: None })
+        }
         Err(_) => Outcome::Wrong { what: "it does not answer its user".to_owned() },
     }
 }
@@ -126,7 +142,11 @@ pub(super) async fn ask(client: &Client, dice: &mut Dice) -> Result<(), Status> 
     match dice.number(0..7) {
         0 => client.identity.get_plugin_info(csi::GetPluginInfoRequest {}).await.map(drop),
         1 => client.identity.get_plugin_capabilities(csi::GetPluginCapabilitiesRequest {}).await.map(drop),
-        2 => client.controller.controller_get_capabilities(csi::ControllerGetCapabilitiesRequest {}).await.map(drop),
+        2 => client
+            .controller
+            .controller_get_capabilities(csi::ControllerGetCapabilitiesRequest {})
+            .await
+            .map(drop),
         3 => client.node.node_get_capabilities(csi::NodeGetCapabilitiesRequest {}).await.map(drop),
         4 => client.node.node_get_info(csi::NodeGetInfoRequest {}).await.map(drop),
         5 => client.probe().await.map(drop),

@@ -36,17 +36,24 @@ pub(super) async fn check(ledger: &Ledger, driver: &Driver, vg: &str) {
 /// Waits until the driver has taken up what others have left undone.
 async fn at_rest(ledger: &Ledger) {
     let unfinished = || {
-        let machine = Machine::look();
-        let known = machine.known(ledger);
-        let mut lvs = machine.lvs.into_iter();
-        lvs.find(|(name, lv)| lv.state == "b" || (lv.state == "g" && !known.contains(name)))
+        let lvs = bench::lvs();
+        let known = known(&lvs, ledger);
+        let is_done = |name: &String, lv: &Lv| lv.state != "b" && known.contains(name);
+        lvs.into_iter().filter(|(name, lv)| !is_done(name, lv)).map(|(name, _)| name).collect::<Vec<_>>()
     };
-    while let Some((name, _)) = unfinished() {
-        until(&format!("{name} is prepared or removed"), async || {
-            unfinished().is_none_or(|(other, _)| other != name)
-        })
-        .await;
+    for name in unfinished() {
+        until(&format!("{name} is prepared or removed"), async || !unfinished().contains(&name)).await;
     }
+}
+
+/// The names that LVs may have: of volumes, and of the hidden ones of expansions that are open.
+fn known(lvs: &BTreeMap<String, Lv>, ledger: &Ledger) -> BTreeSet<String> {
+    let names = Slot::all().flat_map(|slot| {
+        let lv = lvs.get(&slot.name());
+        let open = lv.filter(|lv| ledger.facts(slot).most > lv.size);
+        [Some(slot.name()), open.map(hidden)]
+    });
+    names.flatten().collect()
 }
 
 /// What stock LVM and the kernel show.
@@ -69,30 +76,30 @@ impl Machine {
         }
     }
 
-    /// The names that LVs may have: of volumes, and of the hidden ones of expansions that are open.
-    fn known(&self, ledger: &Ledger) -> BTreeSet<String> {
-        let names = Slot::all().flat_map(|slot| {
-            let lv = self.lvs.get(&slot.name());
-            let open = lv.filter(|lv| ledger.facts(slot).most > lv.size);
-            [Some(slot.name()), open.map(hidden)]
-        });
-        names.flatten().collect()
-    }
-
     /// Holds a volume against what is known of it, and gives what is known now.
     fn volume(&self, slot: Slot, volume: &Volume, facts: &Facts) -> Result<Facts, String> {
         let (staged, published) = (self.mounted(&volume.staging)?, self.mounted(&volume.target)?);
         let lv = self.lvs.get(&slot.name());
-        holds(facts.exists.may_be(lv.is_some()), || format!("it exists: {:?}, but found: {lv:?}", facts.exists))?;
+        holds(facts.exists.may_be(lv.is_some()), || {
+            format!("it exists: {:?}, but found: {lv:?}", facts.exists)
+        })?;
         let Some(lv) = lv else {
-            return holds(!staged && !published, || "it is gone and mounted".to_owned()).map(|()| Facts::ABSENT);
+            return holds(!staged && !published, || "it is gone and mounted".to_owned())
+                .map(|()| Facts::ABSENT);
         };
         let used = lv.state == "u";
         holds((facts.least..=facts.most).contains(&lv.size), || format!("{facts:?}, but found: {lv:?}"))?;
         holds(used || lv.state == "f", || format!("its state is {:?}", lv.state))?;
         holds(facts.used.may_be(used), || format!("it was used: {:?}, but found: {lv:?}", facts.used))?;
-        holds(facts.published.may_be(published), || format!("published: {:?}, not {published}", facts.published))?;
-        let mut seen = Facts { exists: Fact::Yes, used: Fact::of(used), published: Fact::of(published), ..facts.clone() };
+        holds(facts.published.may_be(published), || {
+            format!("published: {:?}, not {published}", facts.published)
+        })?;
+        let mut seen = Facts {
+            exists: Fact::Yes,
+            used: Fact::of(used),
+            published: Fact::of(published),
+            ..facts.clone()
+        };
         if !self.lvs.contains_key(&hidden(lv)) {
             seen.most = lv.size;
         }
@@ -105,15 +112,20 @@ impl Machine {
         }
         if slot.mode() == Mode::Ext4 && (staged || published) {
             let size = bench::file_system_size(&slot.device());
-            holds((facts.least..=lv.size).contains(&size), || format!("its file system has {size}: {facts:?}"))?;
+            holds((facts.least..=lv.size).contains(&size), || {
+                format!("its file system has {size}: {facts:?}")
+            })?;
         }
         if published {
             let found = user::read(slot.mode(), &volume.target, facts)?;
             let settled = |place: &u64| BTreeSet::from([found.get(place).copied().unwrap_or(NOTHING)]);
             seen.content = facts.content.keys().map(|place| (*place, settled(place))).collect();
         }
-        for (path, _) in [(&volume.staging, staged), (&volume.target, published)].iter().filter(|(_, is)| *is) {
-            holds(shows(path) == shows(&slot.device()), || format!("{} shows another device", path.display()))?;
+        for (path, _) in [(&volume.staging, staged), (&volume.target, published)].iter().filter(|(_, is)| *is)
+        {
+            holds(shows(path) == shows(&slot.device()), || {
+                format!("{} shows another device", path.display())
+            })?;
         }
         Ok(seen)
     }
@@ -129,7 +141,7 @@ impl Machine {
     /// Holds that nothing is there that no volume needs.
     #[track_caller]
     fn nothing_leaked(&self, ledger: &Ledger) {
-        let known = self.known(ledger);
+        let known = known(&self.lvs, ledger);
         for name in self.lvs.keys() {
             assert!(known.contains(name), "{name} is nobody's");
         }
@@ -139,7 +151,9 @@ impl Machine {
             assert!(!suspended, "the device {device} is suspended");
         }
         for lock in &self.locks {
-            let is_of = |lv: &Lv| *lock == lv.uuid || (*lock == format!("{}.growth", lv.uuid) && known.contains(&hidden(lv)));
+            let is_of = |lv: &Lv| {
+                *lock == lv.uuid || (*lock == format!("{}.growth", lv.uuid) && known.contains(&hidden(lv)))
+            };
             assert!(self.lvs.values().any(is_of), "the lock file {lock} belongs to nothing");
         }
         let places: BTreeSet<String> = Slot::all().flat_map(Slot::places).collect();

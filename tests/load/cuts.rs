@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::check::check;
 use super::dice::Dice;
-use super::kills::clear;
+use super::kills::{clear, is_a_load};
 use super::ledger::Ledger;
 use super::shift::Shift;
 use super::wishes;
@@ -16,15 +16,20 @@ use crate::driver::{self, Driver, VG, make_group, report};
 /// Where the guests find the folder of the ledger, which outlives them.
 const MEMORY: &str = "QUARRY_LOAD_MEMORY";
 
+/// How many volumes there may be: few, so that much is done to each.
+const FEW: u64 = 24;
+
 /// How long the callers work until the power is cut, in milliseconds.
 const LIFE: std::ops::Range<u64> = 200..5000;
+
+/// How often something is looked at that nobody can wait for.
+const PAUSE: Duration = Duration::from_millis(50);
 
 #[test]
 fn whenever_the_power_is_cut_nothing_answered_is_lost_and_nothing_leaks() {
     let fresh = tempfile::tempdir().unwrap();
     let memory = std::env::var_os(MEMORY).map_or_else(|| fresh.path().to_owned(), PathBuf::from);
-    let machine =
-        wishes::machine("cuts").disk("640M").disk("640M").udev().share(&memory).env(MEMORY, &memory);
+    let machine = wishes::machine("cuts").disk("320M").disk("320M").share(&memory).env(MEMORY, &memory);
     machine.boot(|| make_group(VG, &lab::disks()));
     for cut in 1..=wishes::cuts() {
         machine.boot_until_power_cut(|| driver::run(live(&memory, wishes::seed().wrapping_add(cut))));
@@ -32,15 +37,20 @@ fn whenever_the_power_is_cut_nothing_answered_is_lost_and_nothing_leaks() {
     machine.boot(|| driver::run(end(&memory)));
 }
 
-/// Holds that all is well after the last cut, and lets callers work until the next.
+/// Holds that all is well after the last cut, and lets callers work until the next. The first cut waits
+/// until something has been done.
 async fn live(memory: &Path, seed: u64) {
     let (ledger, driver, vg) = begin(memory).await;
-    let shift = Shift::begin(&ledger, &vg, seed);
+    let shift = Shift::begin(&ledger, &vg, FEW, seed);
     shift.call(&driver).await;
     let life = Dice::new(seed, 0).time(LIFE);
     // From a thread of its own: it must not wait until a task has time for it.
+    let books = Arc::clone(&ledger);
     let cut = std::thread::spawn(move || {
         std::thread::sleep(life);
+        while !is_a_load(&books) {
+            std::thread::sleep(PAUSE);
+        }
         lab::power_cut();
     });
     cutting(shift, cut).await;
@@ -50,7 +60,7 @@ async fn live(memory: &Path, seed: u64) {
 async fn cutting(mut shift: Shift, cut: std::thread::JoinHandle<()>) {
     while !cut.is_finished() {
         shift.holds();
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        tokio::time::sleep(PAUSE).await;
     }
 }
 
@@ -60,9 +70,7 @@ async fn end(memory: &Path) {
     clear(&ledger, &driver.client().await, &vg).await;
     check(&ledger, &driver, &vg).await;
     assert_eq!(bench::lvs().len(), 0);
-    let done = ledger.done();
-    wishes::say(&format!("{done:?}"));
-    assert!(done.contains_key("Write") && done.contains_key("Delete"), "this was no load: {done:?}");
+    wishes::say(&format!("{:?}", ledger.done()));
 }
 
 /// Opens the ledger after a power cut, and holds that the machine is as it says.

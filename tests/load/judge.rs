@@ -124,6 +124,10 @@ mod tests {
             let open = Facts::ABSENT.while_open(&Call::Create { size: 8 }).while_open(&Call::Stage);
             assert_eq!(open.wrong(Mode::Block, &call, &refused(Code::NotFound)), None);
         }
-        assert!(staged().wrong(Mode::Block, &Call::Create { size: 8 }, &refused(Code::ResourceExhausted)).is_some());
+        assert!(
+            staged()
+                .wrong(Mode::Block, &Call::Create { size: 8 }, &refused(Code::ResourceExhausted))
+                .is_some()
+        );
     }
 }

@@ -17,10 +17,20 @@ use super::slot::Slot;
 /// A line of the ledger.
 #[derive(Debug, Serialize, Deserialize)]
 enum Line {
-    Asked { slot: usize, call: Call },
-    Came { slot: usize, call: Call, outcome: Outcome },
+    Asked {
+        slot: usize,
+        call: Call,
+    },
+    Came {
+        slot: usize,
+        call: Call,
+        outcome: Outcome,
+    },
     /// Somebody has looked at the machine.
-    Seen { slot: usize, facts: Facts },
+    Seen {
+        slot: usize,
+        facts: Facts,
+    },
     PowerCut,
 }
 
@@ -45,7 +55,8 @@ pub(super) struct Ledger {
 impl Ledger {
     /// Opens the ledger in that file, and goes through all that it tells.
     pub(super) fn open(path: &Path) -> Self {
-        let mut file = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path).unwrap();
+        let mut file =
+            OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path).unwrap();
         let mut text = String::new();
         file.read_to_string(&mut text).unwrap();
         // The last line may not have been written to its end.
@@ -53,8 +64,7 @@ impl Ledger {
         file.set_len(whole as u64).unwrap();
         file.seek(SeekFrom::End(0)).unwrap();
         let absent = vec![Facts::ABSENT; SLOTS];
-        let mut books =
-            Books { file, now: absent.clone(), before: absent, done: BTreeMap::new() };
+        let mut books = Books { file, now: absent.clone(), before: absent, done: BTreeMap::new() };
         let lines = text[..whole].lines().map(|line| serde_json::from_str(line).unwrap());
         let wrong: Vec<(Slot, String)> = lines.filter_map(|line| books.apply(&line)).collect();
         let ledger = Self { books: Mutex::new(books), turns: Slot::all().map(|_| Turn::default()).collect() };

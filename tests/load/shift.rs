@@ -6,16 +6,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::call::{Outcome, is_open};
-use super::caller::{ask, choose, make};
+use super::CALLERS;
+use super::call::{Call, Outcome, is_open};
+use super::caller::{ask, choose, make, write};
 use super::dice::Dice;
 use super::ledger::Ledger;
 use super::slot::Slot;
-use super::{CALLERS, SLOTS};
 use crate::driver::{Client, Driver};
 
 /// How long a caller waits for its answer that does not wait for long, in milliseconds.
-const SHORT: std::ops::Range<u64> = 1..300;
+const SHORT: std::ops::Range<u64> = 1..1000;
+
+/// How many records somebody writes who has begun to write.
+const RECORDS: std::ops::Range<u64> = 1..10;
 
 /// Callers at work.
 pub(super) struct Shift {
@@ -29,17 +32,19 @@ pub(super) struct Shift {
 struct Desk {
     ledger: Arc<Ledger>,
     vg: String,
+    /// How many volumes there may be.
+    slots: u64,
     stop: Arc<AtomicBool>,
     driver: watch::Receiver<Option<Client>>,
 }
 
 impl Shift {
-    /// Lets the callers begin. Each has dice of its own, of this seed.
-    pub(super) fn begin(ledger: &Arc<Ledger>, vg: &str, seed: u64) -> Self {
+    /// Lets the callers begin, with at most so many volumes. Each has dice of its own, of this seed.
+    pub(super) fn begin(ledger: &Arc<Ledger>, vg: &str, slots: u64, seed: u64) -> Self {
         let (driver, seen) = watch::channel(None);
         let stop = Arc::new(AtomicBool::new(false));
-        let desk =
-            Desk { ledger: Arc::clone(ledger), vg: vg.to_owned(), stop: Arc::clone(&stop), driver: seen };
+        let (books, vg) = (Arc::clone(ledger), vg.to_owned());
+        let desk = Desk { ledger: books, vg, slots, stop: Arc::clone(&stop), driver: seen };
         let mut callers = JoinSet::new();
         for caller in 1..=CALLERS {
             callers.spawn(desk.clone().work(Dice::new(seed, caller)));
@@ -103,18 +108,25 @@ impl Desk {
             tokio::task::yield_now().await;
             return None;
         };
-        let call = choose(slot, &self.ledger.facts(slot), dice);
         // Some give up, and some ask twice: Kubernetes does both.
-        let patient = if dice.one_in(8) { client.within(dice.time(SHORT)) } else { client.clone() };
-        let twice = dice.one_in(10);
-        Some(make(&self.ledger, slot, &slot.volume(&patient, &self.vg), call, twice).await)
+        let patient = if dice.one_in(16) { client.within(dice.time(SHORT)) } else { client.clone() };
+        let (volume, twice) = (slot.volume(&patient, &self.vg), dice.one_in(10));
+        let call = choose(slot, &self.ledger.facts(slot), dice);
+        let mut outcome = make(&self.ledger, slot, &volume, call, twice).await;
+        if matches!(call, Call::Write { .. }) {
+            for _ in 1..dice.number(RECORDS) {
+                let call = write(slot, &self.ledger.facts(slot), dice);
+                outcome = make(&self.ledger, slot, &volume, call, false).await;
+            }
+        }
+        Some(outcome)
     }
 
     /// Mostly one that exists: most calls are about those.
     fn slot(&self, dice: &mut Dice) -> Slot {
         let living = self.ledger.living();
         if living.is_empty() || dice.one_in(4) {
-            return Slot(usize::try_from(dice.number(0..SLOTS as u64)).unwrap());
+            return Slot(usize::try_from(dice.number(0..self.slots)).unwrap());
         }
         dice.pick(&living)
     }

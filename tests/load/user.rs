@@ -102,7 +102,11 @@ fn stamp(block: &[u8]) -> io::Result<u64> {
         Some(first) if rest.is_empty() && block.len() == BLOCK && words.iter().all(|word| word == first) => {
             Ok(u64::from_le_bytes(*first))
         }
-        _ => Err(io::Error::other(format!("nobody has written {:?} of {} bytes", &block[..block.len().min(16)], block.len()))),
+        _ => Err(io::Error::other(format!(
+            "nobody has written {:?} of {} bytes",
+            &block[..block.len().min(16)],
+            block.len()
+        ))),
     }
 }
 
