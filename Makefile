@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup check lab-tests sanity cluster-tests test lab image manifests cluster-build cluster-up cluster-down cluster \
+.PHONY: help setup check lab-tests sanity cluster-tests test soak lab image manifests cluster-build cluster-up cluster-down cluster \
 	demo
 
 # What is run is built in one way only: with another choice of targets cargo builds most of it once more.
@@ -36,6 +36,11 @@ cluster-tests: setup ## Scenarios in a Kubernetes cluster whose nodes are guests
 	@$(built)/cluster run --driver target/image/quarry-dev.tar wait_for_first_consumer stateful_set grow capacity
 
 test: setup check lab-tests sanity cluster-tests ## All of the above.
+
+soak: setup ## Load the driver for longer, kill it, cut the power: make soak SECONDS=3600 CUTS=500 SEED=7
+	$(build)
+	QUARRY_LOAD_SECONDS=$(or $(SECONDS),120) QUARRY_LOAD_CUTS=$(or $(CUTS),100) \
+		$(if $(SEED),QUARRY_LOAD_SEED=$(SEED)) cargo test --test integration -- load::
 
 lab: override export CMD := $(value CMD)
 lab: ## Run CMD in a guest with a 4 GiB disk, after make setup: make lab CMD='lsblk'
