@@ -20,7 +20,7 @@ use crate::driver::{self, Client, Driver, VG, Volume, make_group, report};
 const KILLS: u64 = 3;
 
 /// Between two such ends, in milliseconds.
-const PAUSE: std::ops::Range<u64> = 200..4000;
+const PAUSE: std::ops::Range<u64> = 200..6000;
 
 /// How long the volumes of one group may take to end well after a test.
 const PATIENCE: Duration = Duration::from_secs(120);
