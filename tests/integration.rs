@@ -21,9 +21,9 @@ mod engine;
 mod group;
 mod layers;
 mod link;
+mod load;
 mod metrics;
 mod people;
-mod load;
 mod readme;
 mod router;
 #[path = "storage/bench.rs"]

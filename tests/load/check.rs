@@ -105,12 +105,12 @@ impl Machine {
         }
         match slot.mode() {
             Mode::Block => holds(!staged, || "a raw volume is mounted at its staging path".to_owned())?,
-            Mode::Ext4 => {
+            Mode::Ext4 | Mode::Xfs | Mode::Btrfs => {
                 holds(facts.staged.may_be(staged), || format!("staged: {:?}, not {staged}", facts.staged))?;
                 seen.staged = Fact::of(staged);
             }
         }
-        if slot.mode() == Mode::Ext4 && (staged || published) {
+        if slot.mode() != Mode::Block && (staged || published) {
             let size = bench::file_system_size(&slot.device());
             holds((facts.least..=lv.size).contains(&size), || {
                 format!("its file system has {size}: {facts:?}")

@@ -66,12 +66,12 @@ impl Facts {
     /// Whether it is in use beyond doubt. A raw volume that is only staged is used by nobody.
     fn is_in_use(&self, mode: Mode) -> bool {
         self.exists == Fact::Yes
-            && (self.published == Fact::Yes || (self.staged == Fact::Yes && mode == Mode::Ext4))
+            && (self.published == Fact::Yes || (self.staged == Fact::Yes && mode != Mode::Block))
     }
 
     fn can_be_published(&self, mode: Mode) -> bool {
         match mode {
-            Mode::Ext4 => self.staged.may_be(true),
+            Mode::Ext4 | Mode::Xfs | Mode::Btrfs => self.staged.may_be(true),
             Mode::Block => self.used.may_be(true),
         }
     }

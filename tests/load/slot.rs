@@ -30,7 +30,7 @@ impl Slot {
     /// The sizes that its volume is asked for with, in extents; it grows to at most twice the largest.
     pub(super) const fn extents(self) -> std::ops::Range<u64> {
         match self.mode() {
-            Mode::Ext4 => 4..7,
+            Mode::Ext4 | Mode::Xfs | Mode::Btrfs => 4..7,
             Mode::Block => 1..4,
         }
     }

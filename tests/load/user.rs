@@ -21,7 +21,7 @@ const UNFINISHED: &str = "unfinished";
 /// How many places a volume of that size has.
 pub(super) const fn places(mode: Mode, size: u64) -> u64 {
     match mode {
-        Mode::Ext4 => FILES,
+        Mode::Ext4 | Mode::Xfs | Mode::Btrfs => FILES,
         Mode::Block => size / BLOCK as u64,
     }
 }
@@ -35,7 +35,7 @@ pub(super) fn write(mode: Mode, target: &Path, place: u64, stamp: u64) -> io::Re
             device.write_all_at(&data, place * BLOCK as u64)?;
             device.sync_all()
         }
-        Mode::Ext4 => {
+        Mode::Ext4 | Mode::Xfs | Mode::Btrfs => {
             let unfinished = target.join(UNFINISHED);
             let mut file = File::create(&unfinished)?;
             file.write_all(&data)?;
@@ -50,7 +50,7 @@ pub(super) fn write(mode: Mode, target: &Path, place: u64, stamp: u64) -> io::Re
 pub(super) fn read(mode: Mode, target: &Path, facts: &Facts) -> Result<BTreeMap<u64, u64>, String> {
     let found = match mode {
         Mode::Block => blocks(target),
-        Mode::Ext4 => files(target),
+        Mode::Ext4 | Mode::Xfs | Mode::Btrfs => files(target),
     };
     let found = found.map_err(|error| format!("{} cannot be read: {error}", target.display()))?;
     for place in found.keys().chain(facts.content.keys()) {

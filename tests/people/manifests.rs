@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::support::{boot, claimed, quarry, told};
-use crate::driver::{Driver, Mode, VG, Volume, report};
+use crate::driver::{Driver, MIB, Mode, VG, Volume, report};
 
 const PV: &str = "pvc-3f6f0e3c-5d0a-4a55-9c8c-1d6f3b3c2f10";
 
@@ -15,15 +15,19 @@ fn printed(policy: &[&str]) -> Vec<Value> {
     documents(&told(&[&arguments, policy].concat()))
 }
 
+fn storage(mode: Mode) -> String {
+    format!("{}Mi", mode.size() / MIB)
+}
+
 /// What csi-provisioner writes of a volume, in what matters after a cluster is gone.
 fn expected(volume: &Volume, vg: &str, mode: Mode, policy: &str) -> Value {
     let mut csi = json!({"driver": "lvm.csi.quarry", "volumeHandle": volume.id});
-    if mode == Mode::Ext4 {
-        csi["fsType"] = "ext4".into();
+    if mode != Mode::Block {
+        csi["fsType"] = mode.word().into();
     }
     json!({
         "accessModes": ["ReadWriteOnce"],
-        "capacity": {"storage": "16Mi"},
+        "capacity": {"storage": storage(mode)},
         "claimRef": {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": "prod", "name": "db-0"},
         "csi": csi,
         "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [
@@ -31,7 +35,7 @@ fn expected(volume: &Volume, vg: &str, mode: Mode, policy: &str) -> Value {
         ]}]}},
         "persistentVolumeReclaimPolicy": policy,
         "storageClassName": "fast",
-        "volumeMode": if mode == Mode::Ext4 { "Filesystem" } else { "Block" },
+        "volumeMode": if mode == Mode::Block { "Block" } else { "Filesystem" },
     })
 }
 
@@ -40,7 +44,7 @@ fn manifests_bring_back_volumes_and_claims_from_tags_alone() {
     boot(async || {
         let driver = Driver::start().await;
         let client = driver.client().await;
-        for mode in [Mode::Ext4, Mode::Block] {
+        for mode in Mode::ALL {
             let volume = claimed(&client, PV, "db-0", mode).await;
             volume.start().await;
             volume.end().await;
@@ -58,7 +62,7 @@ fn manifests_bring_back_volumes_and_claims_from_tags_alone() {
                 claim["spec"],
                 json!({
                     "accessModes": ["ReadWriteOnce"],
-                    "resources": {"requests": {"storage": "16Mi"}},
+                    "resources": {"requests": {"storage": storage(mode)}},
                     "storageClassName": "fast",
                     "volumeMode": pv["spec"]["volumeMode"],
                     "volumeName": PV,

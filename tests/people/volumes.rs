@@ -140,3 +140,20 @@ fn a_volume_with_broken_tags_is_shown_and_a_group_that_cannot_be_read_is_told() 
         );
     });
 }
+
+#[test]
+fn a_volume_is_found_where_it_is_published_whatever_its_file_system() {
+    boot(async || {
+        let driver = Driver::start().await;
+        let client = driver.client().await;
+        for mode in Mode::FILE_SYSTEMS {
+            let volume = claimed(&client, PV, "db-0", mode).await;
+            volume.start().await;
+            let table = told(&["volumes", "--volume-group", VG]);
+            let target = volume.target.to_str().unwrap();
+            assert_eq!(row(&table, "prod/db-0")[5..], [mode.word(), "used", target], "{table}");
+            volume.end().await;
+            volume.delete().await.unwrap();
+        }
+    });
+}
