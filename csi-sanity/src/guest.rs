@@ -1,4 +1,4 @@
-//! The guest's part: a volume group, the driver, the suite twice.
+//! The guest's part: a volume group, the driver, the suite once for each kind of volume.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -21,9 +21,7 @@ use crate::{program, say};
 const FOLDER: &str = "/run/sanity";
 const SOCKET: &str = "/run/quarry/csi.sock";
 const VOLUME_GROUP: &str = "vg0";
-/// A multiple of the extent size: the suite asks for it exactly.
-const SIZE: &str = "67108864";
-const EXPANDED_SIZE: &str = "134217728";
+const MIB: u64 = 1 << 20;
 const LVM_LIMIT: Duration = Duration::from_secs(60);
 /// The suite stops itself first, so that there is a report.
 const SUITE_OWN_LIMIT: &str = "9m";
@@ -32,9 +30,24 @@ const STOP_LIMIT: Duration = Duration::from_secs(60);
 /// How much of the driver's log is shown when something failed.
 const LOG_LINES: usize = 40;
 
-/// A way in which the suite is run.
+/// A kind of volume with which the suite is run.
 #[derive(Clone, Copy)]
-struct Access(&'static str);
+struct Kind {
+    name: &'static str,
+    /// What the suite calls it.
+    access: &'static str,
+    /// What the class says of the file system; nothing where it is the driver's own choice.
+    fs_type: Option<&'static str>,
+    /// In bytes, a multiple of the extent size: the suite asks for it exactly. It is doubled by expansion.
+    size: u64,
+}
+
+const KINDS: [Kind; 4] = [
+    Kind { name: "mount", access: "mount", fs_type: None, size: 64 * MIB },
+    Kind { name: "block", access: "block", fs_type: None, size: 64 * MIB },
+    Kind { name: "xfs", access: "mount", fs_type: Some("xfs"), size: 320 * MIB },
+    Kind { name: "btrfs", access: "mount", fs_type: Some("btrfs"), size: 320 * MIB },
+];
 
 pub(crate) async fn run(paths: &Paths, device: &Path) -> Result<(), Error> {
     make_folder(&paths.logs)?;
@@ -42,14 +55,14 @@ pub(crate) async fn run(paths: &Paths, device: &Path) -> Result<(), Error> {
     let mut driver = Driver::start(paths)?;
     let mut failed = 0;
     let mut lines = Vec::new();
-    for access in [Access("mount"), Access("block")] {
-        say(&format!("sanity: run the suite ({})", access.0));
-        let verdict = judge(paths, access, &mut driver).await;
+    for kind in KINDS {
+        say(&format!("sanity: run the suite ({})", kind.name));
+        let verdict = judge(paths, kind, &mut driver).await;
         for complaint in &verdict.complaints {
-            say(&format!("{}: {complaint}", access.0));
+            say(&format!("{}: {complaint}", kind.name));
         }
         failed += verdict.failed;
-        lines.push(verdict.line(access.0));
+        lines.push(verdict.line(kind.name));
     }
     if let Err(error) = driver.stop().await {
         say(&format!("sanity: {}", chain(&error)));
@@ -69,8 +82,8 @@ async fn make_volume_group(device: &Path) -> Result<(), Error> {
 }
 
 /// One run, with all that is wrong about it; also what kept it from running counts.
-async fn judge(paths: &Paths, access: Access, driver: &mut Driver) -> Verdict {
-    let mut verdict = match suite(paths, access, driver).await {
+async fn judge(paths: &Paths, kind: Kind, driver: &mut Driver) -> Verdict {
+    let mut verdict = match suite(paths, kind, driver).await {
         Ok(verdict) => verdict,
         Err(error) => Verdict::impossible(chain(&error)),
     };
@@ -82,12 +95,12 @@ async fn judge(paths: &Paths, access: Access, driver: &mut Driver) -> Verdict {
     verdict
 }
 
-async fn suite(paths: &Paths, access: Access, driver: &mut Driver) -> Result<Verdict, Error> {
+async fn suite(paths: &Paths, kind: Kind, driver: &mut Driver) -> Result<Verdict, Error> {
     // A folder for each run: what one leaves behind must not fail the other.
-    let folder = Path::new(FOLDER).join(access.0);
+    let folder = Path::new(FOLDER).join(kind.name);
     make_folder(&folder)?;
-    let report = paths.logs.join(format!("{}.json", access.0));
-    let log = paths.logs.join(format!("{}.log", access.0));
+    let report = paths.logs.join(format!("{}.json", kind.name));
+    let log = paths.logs.join(format!("{}.log", kind.name));
     // An earlier run's report must not be taken for this one's.
     File::create(&report).map_err(Error::io(format!("empty {}", report.display())))?;
     let mut command = program::command(&paths.suite);
@@ -95,12 +108,18 @@ async fn suite(paths: &Paths, access: Access, driver: &mut Driver) -> Result<Ver
         .arg(format!("--csi.endpoint=unix://{SOCKET}"))
         .arg(format!("--csi.mountdir={}/target", folder.display()))
         .arg(format!("--csi.stagingdir={}/staging", folder.display()))
-        .arg(format!("--csi.testvolumeaccesstype={}", access.0))
-        .arg(format!("--csi.testvolumesize={SIZE}"))
-        .arg(format!("--csi.testvolumeexpandsize={EXPANDED_SIZE}"))
+        .arg(format!("--csi.testvolumeaccesstype={}", kind.access))
+        .arg(format!("--csi.testvolumesize={}", kind.size))
+        .arg(format!("--csi.testvolumeexpandsize={}", 2 * kind.size))
         .arg(format!("--ginkgo.timeout={SUITE_OWN_LIMIT}"))
         .arg(format!("--ginkgo.json-report={}", report.display()))
         .arg("--ginkgo.no-color");
+    if let Some(fs_type) = kind.fs_type {
+        let class = folder.join("class.yaml");
+        fs::write(&class, format!("csi.storage.k8s.io/fstype: {fs_type}\n"))
+            .map_err(Error::io(format!("write {}", class.display())))?;
+        command.arg(format!("--csi.testvolumeparameters={}", class.display()));
+    }
     write_to(&mut command, &log)?;
     // The suite waits up to a minute for the socket, so nothing else has to; but a driver that has ended will
     // never make one.

@@ -1,8 +1,8 @@
 //! Runs csi-sanity, the conformance suite of CSI, against `quarry standalone` on real LVM.
 //!
 //! On the host it builds the suite (a Go program) and boots a lab guest in which it runs itself again; there
-//! it makes a volume group, starts the driver and runs the suite twice, for mounted and for raw block volumes.
-//! The last two lines of standard output are the results; the exit status is 0 only if every spec passed or
+//! it makes a volume group, starts the driver and runs the suite for each kind of volume.
+//! The last lines of standard output are the results; the exit status is 0 only if every spec passed or
 //! was skipped as `expected` says.
 
 mod error;

@@ -185,6 +185,16 @@ fn a_power_cut_around_any_change_in_the_life_of_a_mounted_volume_does_no_harm() 
 }
 
 #[test]
+fn a_power_cut_around_any_change_in_the_life_of_an_xfs_volume_does_no_harm() {
+    cut_lives(Mode::Xfs, Mode::Xfs.size());
+}
+
+#[test]
+fn a_power_cut_around_any_change_in_the_life_of_a_btrfs_volume_does_no_harm() {
+    cut_lives(Mode::Btrfs, Mode::Btrfs.size());
+}
+
+#[test]
 fn a_power_cut_around_any_change_in_the_life_of_a_raw_volume_does_no_harm() {
     cut_lives(Mode::Block, 4 * MIB);
 }
