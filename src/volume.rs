@@ -13,6 +13,7 @@ mod error;
 mod expand;
 mod found;
 mod growth;
+mod list;
 mod living;
 mod lock;
 mod paths;

@@ -28,11 +28,6 @@ pub(crate) const EXPECTED: &[Skip] = &[
         "the suite itself has switched this one off",
     ),
     skip(
-        "Controller Service [Controller Server] ListVolumes",
-        "LIST_VOLUMES",
-        "with a node away the list would be false",
-    ),
-    skip(
         "Controller Service [Controller Server] CreateVolume should create volume from an existing source snapshot",
         "CREATE_DELETE_SNAPSHOT",
         LATER,

@@ -15,8 +15,17 @@ pub const PLUGIN: [plugin::Type; 3] = [
     plugin::Type::VolumeExpansion(plugin::VolumeExpansion { r#type: volume_expansion::Type::Online as i32 }),
 ];
 
-/// Of the Controller service.
-pub const CONTROLLER: [controller::rpc::Type; 4] = [
+/// Of the Controller service of one machine.
+pub const CONTROLLER: [controller::rpc::Type; 5] = [
+    controller::rpc::Type::CreateDeleteVolume,
+    controller::rpc::Type::GetCapacity,
+    controller::rpc::Type::ExpandVolume,
+    controller::rpc::Type::SingleNodeMultiWriter,
+    controller::rpc::Type::ListVolumes,
+];
+
+/// Of the Controller service of a whole cluster: while a node is away, a list would be false.
+pub const ROUTER: [controller::rpc::Type; 4] = [
     controller::rpc::Type::CreateDeleteVolume,
     controller::rpc::Type::GetCapacity,
     controller::rpc::Type::ExpandVolume,
@@ -39,10 +48,12 @@ pub(super) fn plugin() -> Vec<proto::PluginCapability> {
     PLUGIN.map(|capability| proto::PluginCapability { r#type: Some(capability) }).into()
 }
 
-/// Those of the Controller service, as messages.
-pub fn controller() -> Vec<proto::ControllerServiceCapability> {
+/// Those of a Controller service, as messages.
+pub fn controller<const N: usize>(
+    offered: [controller::rpc::Type; N],
+) -> Vec<proto::ControllerServiceCapability> {
     let capability = |rpc| controller::Type::Rpc(controller::Rpc { r#type: rpc as i32 });
-    CONTROLLER.map(|rpc| proto::ControllerServiceCapability { r#type: Some(capability(rpc)) }).into()
+    offered.map(|rpc| proto::ControllerServiceCapability { r#type: Some(capability(rpc)) }).into()
 }
 
 pub(super) fn node() -> Vec<proto::NodeServiceCapability> {

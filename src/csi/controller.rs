@@ -3,7 +3,8 @@ use std::sync::Arc;
 
 use tonic::{Request, Response, Status};
 
-use super::{capabilities, convert, span, status};
+use super::capabilities::{self, CONTROLLER};
+use super::{convert, span, status};
 use crate::proto::csi::v1 as proto;
 use crate::volume::{Capacity, CreateRequest, Volumes};
 
@@ -53,6 +54,15 @@ impl proto::controller_server::Controller for Controller {
         Ok(Response::new(proto::DeleteVolumeResponse {}))
     }
 
+    async fn list_volumes(
+        &self,
+        request: Request<proto::ListVolumesRequest>,
+    ) -> Result<Response<proto::ListVolumesResponse>, Status> {
+        let page = convert::page(request.get_ref())?;
+        let volumes = self.volumes.list().await.map_err(|error| status::of(&error))?;
+        Ok(Response::new(page.of(&volumes)))
+    }
+
     async fn validate_volume_capabilities(
         &self,
         request: Request<proto::ValidateVolumeCapabilitiesRequest>,
@@ -80,7 +90,7 @@ impl proto::controller_server::Controller for Controller {
         &self,
         _: Request<proto::ControllerGetCapabilitiesRequest>,
     ) -> Result<Response<proto::ControllerGetCapabilitiesResponse>, Status> {
-        let capabilities = capabilities::controller();
+        let capabilities = capabilities::controller(CONTROLLER);
         Ok(Response::new(proto::ControllerGetCapabilitiesResponse { capabilities }))
     }
 

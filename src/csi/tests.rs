@@ -354,3 +354,41 @@ async fn calls_of_the_kubelet_have_the_fields_that_they_must_have() {
     };
     assert_eq!(code(f.node.node_get_volume_stats(Request::new(strange)).await), Code::NotFound);
 }
+
+#[tokio::test]
+async fn a_list_comes_in_pages_that_stay_true_while_volumes_come_and_go() {
+    let f = fixture().await;
+    let list = async |max_entries, starting_token: &str| {
+        let request = proto::ListVolumesRequest { max_entries, starting_token: starting_token.to_owned() };
+        f.controller.list_volumes(Request::new(request)).await.map(Response::into_inner)
+    };
+    let ids = |response: &proto::ListVolumesResponse| {
+        let volumes = response.entries.iter().map(|entry| entry.volume.clone().unwrap());
+        volumes.map(|volume| volume.volume_id).collect::<Vec<_>>()
+    };
+    let make = async |name: &str| {
+        let made = f.controller.create_volume(Request::new(create(name, 8))).await.unwrap();
+        made.into_inner().volume.unwrap().volume_id
+    };
+    assert_eq!(list(0, "").await.unwrap(), proto::ListVolumesResponse::default());
+    let mut made = vec![make("a").await, make("b").await, make("c").await, make("d").await];
+    made.sort();
+    let all = list(0, "").await.unwrap();
+    assert_eq!((ids(&all), all.next_token.as_str()), (made.clone(), ""));
+    assert_eq!(all.entries[0].volume.clone().unwrap().capacity_bytes, 8 << 20);
+    assert_eq!(list(4, "").await.unwrap(), all, "a full page that is the last one");
+
+    let first = list(2, "").await.unwrap();
+    assert_eq!(ids(&first), made[..2]);
+    for volume_id in made.drain(1..3) {
+        let request = proto::DeleteVolumeRequest { volume_id, ..Default::default() };
+        f.controller.delete_volume(Request::new(request)).await.unwrap();
+    }
+    made.push(make("e").await);
+    made.retain(|id| *id > first.next_token);
+    made.sort();
+    let second = list(2, &first.next_token).await.unwrap();
+    assert_eq!((ids(&second), second.next_token.as_str()), (made, ""));
+    assert_eq!(list(2, "fake").await.unwrap_err().code(), Code::Aborted);
+    assert_eq!(list(-1, "").await.unwrap_err().code(), Code::InvalidArgument);
+}

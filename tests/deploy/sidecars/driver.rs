@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
-use quarry::csi::{CONTROLLER, Identity};
+use quarry::csi::{Identity, ROUTER, controller_capabilities};
 use quarry::proto::csi::v1 as csi;
 use quarry::types::VG_KEY_PREFIX;
 use tokio::net::UnixListener;
@@ -47,10 +47,7 @@ impl csi::controller_server::Controller for Driver {
         &self,
         _: Request<csi::ControllerGetCapabilitiesRequest>,
     ) -> Result<Response<csi::ControllerGetCapabilitiesResponse>, Status> {
-        use csi::controller_service_capability::{Rpc, Type};
-        let capability =
-            |rpc| csi::ControllerServiceCapability { r#type: Some(Type::Rpc(Rpc { r#type: rpc as i32 })) };
-        let capabilities = CONTROLLER.map(capability).into();
+        let capabilities = controller_capabilities(ROUTER);
         Ok(Response::new(csi::ControllerGetCapabilitiesResponse { capabilities }))
     }
 
