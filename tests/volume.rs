@@ -11,5 +11,6 @@ mod format;
 mod gpt;
 mod lifecycle;
 mod publish;
+mod secrets;
 mod stage;
 mod support;

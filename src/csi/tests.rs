@@ -10,7 +10,7 @@ use tonic::{Code, Request, Response, Status};
 use super::*;
 use crate::device::Dm;
 use crate::exec::NoPrograms;
-use crate::lvm::scripted::ScriptedBackend;
+use crate::lvm::scripted::{Event, ScriptedBackend};
 use crate::lvm::{Groups, Selection, Settings};
 use crate::proto::csi::v1 as proto;
 use crate::types::{Bytes, NODE_KEY, VG_KEY_PREFIX, VgUuid};
@@ -21,6 +21,7 @@ use proto::node_server::Node as _;
 use proto::volume_capability::access_mode::Mode;
 use proto::volume_capability::{AccessMode, AccessType, BlockVolume};
 
+mod arbitrary;
 mod stock;
 
 /// Ids that this driver never gave.
@@ -31,6 +32,7 @@ const ELSEWHERE: &str = "Zvlifi-Ep3t-e0Ng-U42h-o0ye-KHu1-nl7Ns4/pvc-1";
 
 struct Fixture {
     _dir: tempfile::TempDir,
+    lvm: Arc<ScriptedBackend>,
     vg: VgUuid,
     controller: Controller,
     node: Node,
@@ -48,7 +50,8 @@ async fn fixture() -> Fixture {
         patience: Duration::from_secs(30),
         backup_delay: Duration::from_secs(30),
     };
-    let groups = Groups::new(lvm, settings, tracker.clone(), stop.clone());
+    let backend: Arc<ScriptedBackend> = Arc::clone(&lvm);
+    let groups = Groups::new(backend, settings, tracker.clone(), stop.clone());
     groups.rescan().await.unwrap();
     let volumes = Volumes::new(Parts {
         groups,
@@ -61,7 +64,7 @@ async fn fixture() -> Fixture {
     });
     let controller = Controller::new(Arc::clone(&volumes));
     let node = Node::new(Arc::clone(&volumes));
-    Fixture { _dir: dir, vg, controller, node, stock: Stock::new(volumes) }
+    Fixture { _dir: dir, lvm, vg, controller, node, stock: Stock::new(volumes) }
 }
 
 fn block() -> proto::VolumeCapability {
