@@ -3,6 +3,7 @@
 
 mod backup;
 mod change;
+mod failing;
 mod health;
 mod host;
 mod metadata;
