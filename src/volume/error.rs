@@ -76,7 +76,7 @@ pub enum VolumeError {
 
     /// The file system that was asked for does not fit on so small a volume.
     #[error(
-        "a {fs} file system needs {minimum}, and {asked} is asked for: ask for {minimum}, or for another file system"
+        "{fs} needs a volume of at least {minimum}, and {asked} is asked for: ask for {minimum}, or for another file system"
     )]
     TooSmall {
         /// The file system.

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use super::scrape::Scrape;
 use crate::driver::{
-    self, Client, Driver, MIB, Mode, SIZE, VG, Volume, lock_group, lv_of, make_group, report, sh, until,
+    self, Client, Driver, MIB, Mode, SIZE, VG, Volume, lock_group, make_group, report, sh, until,
 };
 
 const ADDRESS: &str = "127.0.0.1:9809";
@@ -118,8 +118,8 @@ fn those_who_wait_for_their_turn_are_counted() {
                 })
             })
             .collect();
+        driver.log().soon(&["running", "lvcreate"]).await;
         until("one has its turn and three wait", async || waiting().await == 3.0).await;
-        assert!(driver.log().has(&["running", "lvcreate"]), "{}", lv_of("pvc-0"));
         drop(lock);
         for create in creates {
             create.await.unwrap().unwrap();

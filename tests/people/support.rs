@@ -6,7 +6,7 @@ use std::process::Command;
 use quarry::proto::csi::v1 as csi;
 use serde_json::Value;
 
-use crate::driver::{self, Client, MIB, Mode, SIZE, VG, Volume, command, make_group};
+use crate::driver::{self, Client, MIB, Mode, VG, Volume, command, make_group};
 
 /// Boots a machine with two disks: the group [`VG`] on the first, nothing on the second.
 pub(super) fn boot(body: impl AsyncFnOnce()) {
@@ -59,7 +59,10 @@ pub(super) async fn claimed(client: &Client, name: &str, claim: &str, mode: Mode
     ];
     let request = csi::CreateVolumeRequest {
         name: name.into(),
-        capacity_range: Some(csi::CapacityRange { required_bytes: SIZE.try_into().unwrap(), limit_bytes: 0 }),
+        capacity_range: Some(csi::CapacityRange {
+            required_bytes: mode.size().try_into().unwrap(),
+            limit_bytes: 0,
+        }),
         volume_capabilities: vec![mode.capability()],
         parameters: parameters
             .map(|(key, value)| (key.to_owned(), value.to_owned()))

@@ -150,8 +150,8 @@ fn a_volume_is_found_where_it_is_published_whatever_its_file_system() {
             let volume = claimed(&client, PV, "db-0", mode).await;
             volume.start().await;
             let table = told(&["volumes", "--volume-group", VG]);
-            let target = volume.target.to_str().unwrap();
-            assert_eq!(row(&table, "prod/db-0")[5..], [mode.word(), "used", target], "{table}");
+            let places = format!("{}, {}", volume.staging.display(), volume.target.display());
+            assert_eq!(row(&table, "prod/db-0")[5..], [mode.word(), "used", &places], "{table}");
             volume.end().await;
             volume.delete().await.unwrap();
         }

@@ -38,7 +38,7 @@ fn a_size_that_a_file_system_does_not_fit_on_is_refused_with_the_size_that_does(
         let seqno = report("vgs", "vg_seqno", VG);
         for (mode, minimum) in [(Mode::Xfs, 300), (Mode::Btrfs, 256)] {
             let mut client = client.clone();
-            let needs = format!("a {} file system needs {minimum} MiB", mode.word());
+            let needs = format!("{} needs a volume of at least {minimum} MiB", mode.word());
             let small = request("pvc-a", mode, (minimum - 1) * MIB, &[]);
             refused(client.create_with(small).await, Code::OutOfRange, &needs);
             let mut limited = request("pvc-a", mode, 0, &[]);
