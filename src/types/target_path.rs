@@ -11,7 +11,8 @@ const LONGEST: usize = 4095;
 /// Where the kubelet wants a volume: a staging path, a target path or a volume path.
 ///
 /// It is absolute, is not `/`, and has neither `.` nor `..` in it, so that it is under what it seems to
-/// be under. Doubled and trailing slashes are taken away.
+/// be under. Doubled and trailing slashes are taken away. Control characters are none of the kubelet's, and
+/// would come to stand in messages and in the mount table.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TargetPath {
     parent: PathBuf,
@@ -43,8 +44,8 @@ impl FromStr for TargetPath {
         if text.len() > LONGEST {
             return bad("is longer than 4095 bytes");
         }
-        if text.contains('\0') {
-            return bad("must not contain a zero byte");
+        if text.contains(|c: char| c.is_control()) {
+            return bad("must not contain a control character");
         }
         let Some(rest) = text.strip_prefix('/') else { return bad("must be absolute") };
         let mut parts: Vec<&str> = rest.split('/').filter(|part| !part.is_empty()).collect();
@@ -80,7 +81,7 @@ mod tests {
 
     #[test]
     fn what_may_lead_elsewhere_is_refused() {
-        for bad in ["", "/", "//", "x", "./x", "/a/../b", "/a/.", "/..", "/a\0b"] {
+        for bad in ["", "/", "//", "x", "./x", "/a/../b", "/a/.", "/..", "/a\0b", "/a\nb", "/a\u{7f}"] {
             assert!(path(bad).is_err(), "{bad:?}");
         }
         assert!(path(&format!("/{}", "x".repeat(LONGEST))).is_err());
