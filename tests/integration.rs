@@ -19,6 +19,7 @@ mod ending;
 #[path = "engine/suite.rs"]
 mod engine;
 mod group;
+mod known_faults;
 mod layers;
 mod link;
 mod load;
