@@ -149,6 +149,19 @@ impl Dm {
         self.on_a_thread(move |places| places.sysfs.holders(number)).await
     }
 
+    /// Whether the device with that number lies on these disks alone. A disk that was away may be back under
+    /// another number, while what lay on it still leads to the former one.
+    ///
+    /// # Errors
+    /// What the kernel tells cannot be read.
+    pub async fn lies_on(&self, number: DeviceNumber, disks: Vec<PathBuf>) -> Result<bool, DeviceError> {
+        self.on_a_thread(move |places| {
+            let disks: Result<Vec<_>, _> = disks.iter().map(|disk| node_number(disk)).collect();
+            places.lies_on(number, &disks?.into_iter().flatten().collect::<Vec<_>>())
+        })
+        .await
+    }
+
     async fn on_a_thread<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Places) -> Result<T, DeviceError> + Send + 'static,
@@ -168,6 +181,16 @@ impl Places {
             }
         }
         Err(DeviceError::NoNode { number, kernel: self.sysfs.kernel_name(number) })
+    }
+
+    /// Disks may lie on others in turn, as those of several paths do: whatever is below them is theirs.
+    fn lies_on(&self, number: DeviceNumber, disks: &[DeviceNumber]) -> Result<bool, DeviceError> {
+        for below in self.sysfs.below(number)?.into_iter().filter(|below| !disks.contains(below)) {
+            if self.sysfs.below(below)?.is_empty() || !self.lies_on(below, disks)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// The number of the volume's device: by its usual name, which is quick, or by a look at all.

@@ -72,6 +72,21 @@ impl Sysfs {
         entries.map(name).collect::<Result<_, _>>().map(Some)
     }
 
+    /// The numbers of the devices that a device lies on; none where it lies on none, or is gone.
+    pub(super) fn below(&self, number: DeviceNumber) -> Result<Vec<DeviceNumber>, DeviceError> {
+        let path = self.device(number).join("slaves");
+        let refused = |source| DeviceError::io(&path, "cannot be listed", source);
+        let entries = match fs::read_dir(&path) {
+            Err(error) if is_no_device(&error) => return Ok(Vec::new()),
+            entries => entries.map_err(refused)?,
+        };
+        let mut numbers = Vec::new();
+        for entry in entries {
+            numbers.extend(value::<DeviceNumber>(&entry.map_err(refused)?.path().join("dev"))?);
+        }
+        Ok(numbers)
+    }
+
     /// The number of the device-mapper device with that identity.
     pub(super) fn find(&self, uuid: &DmUuid) -> Result<Option<DeviceNumber>, DeviceError> {
         let block = self.root.join("block");

@@ -23,14 +23,21 @@ impl Volumes {
         })
     }
 
-    /// Whether the kernel's table is in force and as large as the LV. An lvm that was killed leaves
-    /// devices suspended, with an old table, or with a new one that is not in force.
+    /// Whether the kernel's table is in force, as large as the LV, and leads to its group's disks as they are
+    /// now. An lvm that was killed leaves devices suspended, with an old table, or with a new one that is not
+    /// in force; a disk that was away may be back under another number.
     ///
     /// # Errors
     /// The device is gone.
     pub(super) async fn is_whole(&self, found: &Found, device: &BlockDevice) -> Result<bool, VolumeError> {
         let size = self.device_size(&found.id, device.number).await?;
-        Ok(!device.suspended && size >= found.lv.size)
+        if device.suspended || size < found.lv.size {
+            return Ok(false);
+        }
+        let lies_there = self.dm.lies_on(device.number, found.group.devices()).await;
+        lies_there.map_err(|error| {
+            VolumeError::host(format!("the disks below {} cannot be looked at", found.id), error)
+        })
     }
 
     /// Resumes the volume if its device, which has that number, is suspended. The kernel would take away

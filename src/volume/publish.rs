@@ -64,7 +64,7 @@ impl Volumes {
             }
         }
         let active = self.active(found).await?.ok_or_else(not_staged)?;
-        let device = if active.suspended { self.device(found).await? } else { active };
+        let device = if self.is_whole(found, &active).await? { active } else { self.device(found).await? };
         if let VolumeMode::Filesystem(fs) = found.tags.mode {
             let there = look(&request.staging).await?;
             there.filter(|there| there.shows == device.number && !there.is_device).ok_or_else(not_staged)?;
