@@ -41,7 +41,7 @@ impl CapacityRange {
     pub const DEFAULT_SIZE: Bytes = Bytes::mib(1024);
 
     /// The size to make, in whole extents: what is asked for, rounded up, at least `floor`.
-    /// Without a required size it is the default, or the limit where that is lower.
+    /// Without a required size it is the default, or what whole extents leave of the limit where that is lower.
     ///
     /// # Errors
     /// No whole number of extents lies in the range.
@@ -50,7 +50,10 @@ impl CapacityRange {
         if self.required > limit {
             return Err(RangeError::Contradiction { required: self.required, limit });
         }
-        let wanted = if self.required == Bytes::ZERO { Self::DEFAULT_SIZE.min(limit) } else { self.required };
+        let wanted = match self.required {
+            Bytes::ZERO => Self::DEFAULT_SIZE.min(extent.size_of(extent.round_down(limit))),
+            required => required,
+        };
         let wanted = wanted.max(floor);
         let extents = extent.round_up(wanted).max(Extents::new(1));
         let rounded = extent.size_of(extents);
@@ -93,6 +96,8 @@ mod tests {
         assert!(matches!(ask(2, Some(Bytes::new(1))), Err(RangeError::Contradiction { .. })));
         assert_eq!(ask(0, None), Ok(Extents::new(256)));
         assert_eq!(ask(0, Some(Bytes::mib(8))), Ok(Extents::new(2)));
+        assert_eq!(ask(0, Some(Bytes::mib(9))), Ok(Extents::new(2)));
+        assert!(matches!(ask(0, Some(Bytes::mib(3))), Err(RangeError::Rounded { .. })));
     }
 
     proptest! {
