@@ -8,5 +8,7 @@ mod health;
 mod host;
 mod metadata;
 mod partial;
+mod returned;
 mod stuck;
 mod support;
+mod unwritable;

@@ -9,6 +9,7 @@ mod expand;
 mod filesystems;
 mod format;
 mod gpt;
+mod ids;
 mod lifecycle;
 mod publish;
 mod secrets;

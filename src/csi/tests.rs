@@ -22,6 +22,7 @@ use proto::volume_capability::access_mode::Mode;
 use proto::volume_capability::{AccessMode, AccessType, BlockVolume};
 
 mod arbitrary;
+mod crowd;
 mod stock;
 
 /// Ids that this driver never gave.
@@ -41,9 +42,16 @@ struct Fixture {
 
 /// One group of 100 extents of 4 MiB, of which 10 are kept.
 async fn fixture() -> Fixture {
+    fixture_of(&["vg0"]).await
+}
+
+/// Such groups, the first of which is the fixture's own.
+async fn fixture_of(names: &[&str]) -> Fixture {
     let dir = tempfile::tempdir().unwrap();
     let lvm = ScriptedBackend::new();
-    let vg = lvm.add_vg("vg0", &[("/dev/sda", 100)]);
+    let vgs: Vec<VgUuid> =
+        names.iter().map(|name| lvm.add_vg(name, &[(&format!("/dev/{name}-disk"), 100)])).collect();
+    let vg = vgs[0].clone();
     let (tracker, stop) = (TaskTracker::new(), CancellationToken::new());
     let settings = Settings {
         selections: vec![Selection { pattern: "vg*".parse().unwrap(), reserve: Bytes::mib(40) }],

@@ -49,7 +49,7 @@ impl fmt::Display for Health {
             Self::DuplicatePv(pv) => {
                 write!(
                     f,
-                    "its disk {pv} is there twice: remove the copy, or the second path to it, from LVM's sight"
+                    "its disk {pv} is there twice: remove the copy, or the second path to it, from this machine"
                 )
             }
             // LVM writes down that a disk is missing when it changes a group without it.

@@ -1,5 +1,10 @@
 //! A volume is being prepared when the driver is killed, or when calls arrive that cannot wait.
 
+use std::path::Path;
+use std::time::Duration;
+
+use tonic::Code;
+
 use super::bench::{
     DIRT, device, dirty_free_space, file_system_size, fill, free, holds_exactly, holds_only, lvs, repeat,
 };
@@ -8,9 +13,9 @@ use super::slow::{
     LARGE, SIZE, boot, byte_at, create_half_zeroed, create_held, expand, is_half_zeroed, size, slow_disk,
     slow_down, speed_up, stage, waits,
 };
-use super::strace::Act;
+use super::strace::{Act, processes};
 use super::{holds_volumes, id, name, staging};
-use crate::driver::{self, Driver, MIB, Mode, VG, command, make_group, mounts_at, report, until};
+use crate::driver::{self, Client, Driver, MIB, Mode, VG, command, make_group, mounts_at, report, sh, until};
 
 #[test]
 fn a_mkfs_that_outlives_its_driver_is_waited_for_and_its_file_system_is_taken() {
@@ -28,6 +33,65 @@ fn a_mkfs_that_outlives_its_driver_is_waited_for_and_its_file_system_is_taken() 
             holds_volumes([1], size(mode));
         });
     }
+}
+
+/// Stages the volume twice for a caller who waits for a moment only, and is told to come again.
+async fn stage_in_a_hurry(client: &Client, mode: Mode) {
+    let client = client.within(Duration::from_secs(6));
+    for _ in 0..2 {
+        let status = stage(&client, mode).await.unwrap_err();
+        assert_eq!(status.code(), Code::Aborted, "{status}");
+    }
+}
+
+#[test]
+fn a_mkfs_that_outlasts_its_callers_is_joined_by_later_ones_and_the_volume_is_mounted_once() {
+    for mode in Mode::FILE_SYSTEMS {
+        boot(async || {
+            let driver = Driver::start().await;
+            let mut client = driver.client().await;
+            create_held(&mut client, mode).await;
+            stage_in_a_hurry(&client, mode).await;
+            assert_eq!((mkfs_runs(), mounts_at(&staging(1))), (1, 0));
+            release_mkfs();
+            for _ in 0..2 {
+                repeat(async || stage(&client, mode).await).await;
+            }
+            assert_eq!((mkfs_runs(), mounts_at(&staging(1))), (1, 1));
+            holds_volumes([1], size(mode));
+        });
+    }
+}
+
+/// From now on a check of ext4 waits until there is a file `/run/go`.
+fn hold_e2fsck() {
+    sh("mv /usr/sbin/e2fsck /usr/sbin/e2fsck.own");
+    let script = "#!/bin/sh\nuntil [ -e /run/go ]; do sleep 0.1; done\nexec /usr/sbin/e2fsck.own \"$@\"\n";
+    std::fs::write("/usr/sbin/e2fsck", script).unwrap();
+    sh("chmod +x /usr/sbin/e2fsck");
+}
+
+#[test]
+fn a_check_that_outlasts_its_callers_goes_on_and_what_it_finds_sound_is_not_made_again() {
+    boot(async || {
+        let driver = Driver::start().await;
+        driver.client().await.create(&name(1), SIZE, Mode::Ext4).await.unwrap();
+        until("the volume is prepared", async || lvs()[&name(1)].state == "f").await;
+        driver.kill();
+        // As where the power was cut before the tag was on the disk.
+        command("lvchange", &["-q", "--deltag=q.s=f", "--addtag=q.s=b", &format!("{VG}/{}", name(1))]);
+        hold_e2fsck();
+        let driver = Driver::start().await;
+        let client = driver.client().await;
+        until("it is checked", async || processes("e2fsck").len() == 1).await;
+        stage_in_a_hurry(&client, Mode::Ext4).await;
+        assert_eq!((processes("e2fsck").len(), lvs()[&name(1)].state.as_str()), (1, "b"));
+        assert!(!Path::new("/run/go").exists() && mounts_at(&staging(1)) == 0);
+        std::fs::write("/run/go", "").unwrap();
+        repeat(async || stage(&client, Mode::Ext4).await).await;
+        assert_eq!((mkfs_runs(), mounts_at(&staging(1))), (1, 1));
+        holds_volumes([1], SIZE);
+    });
 }
 
 #[test]

@@ -20,6 +20,23 @@ fn the_csi_driver_object_says_what_kubernetes_may_count_on() {
     assert_eq!(*spec, expected);
 }
 
+/// A webhook or an extender would make pods and claims wait for the driver.
+#[test]
+fn nothing_of_the_driver_s_stands_between_kubernetes_and_its_pods() {
+    let all = manifests();
+    let kinds: Vec<&str> = all.iter().map(|object| object["kind"].as_str().unwrap()).collect();
+    assert!(kinds.contains(&"CSIDriver") && kinds.contains(&"DaemonSet"), "{kinds:?}");
+    let strange =
+        |kind: &&&str| ["Webhook", "CustomResource", "APIService"].iter().any(|word| kind.contains(word));
+    assert_eq!(kinds.iter().find(strange), None);
+    // The one policy that is there is about the driver's own account, and is the API server's work.
+    let policies: Vec<_> =
+        all.iter().filter(|object| object["kind"] == "ValidatingAdmissionPolicy").collect();
+    assert_eq!(policies.len(), 1);
+    let condition = policies[0]["spec"]["matchConditions"][0]["expression"].as_str().unwrap();
+    assert!(condition.contains("system:serviceaccount:quarry-system:quarry-controller"), "{condition}");
+}
+
 #[test]
 fn the_authority_s_objects_are_empty_and_stay_what_a_controller_made_of_them() {
     let all = manifests();

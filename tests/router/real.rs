@@ -308,3 +308,29 @@ fn both_roles_as_processes_make_grow_and_remove_a_volume() {
         assert!(node.stop().success());
     });
 }
+
+#[test]
+fn a_volume_that_a_late_call_makes_once_more_is_told_of_with_its_claim() {
+    boot(lab::Machine::new().disk("1G"), async |_| {
+        let server = ApiServer::new();
+        server.put(CLAIMS, json!({"metadata": {"name": "db", "uid": UID}, "spec": {}}));
+        let pace = Pace { orphans: Duration::from_millis(200), orphan_age: Duration::ZERO, ..hasty() };
+        let replica = Replica::start(&server, pace).await;
+        let mounts = mounts(&server);
+        let _node = node(replica.address, mounts.path()).await;
+        offered(&replica, VG, |room| room > 0).await;
+        let request = || create(UID, "db", 50, Some(VG), Some("n1"));
+        let volume = replica.create(request()).await.unwrap();
+        server.delete(CLAIMS, "db");
+        replica.delete(&volume.volume_id).await.unwrap();
+        assert_eq!(replica.create(request()).await.unwrap(), volume);
+        let told =
+            |server: &ApiServer| server.events("n1").iter().any(|(reason, _)| reason == "OrphanedVolume");
+        server.until("it is told of", told).await;
+        let (_, note) =
+            server.events("n1").into_iter().find(|(reason, _)| reason == "OrphanedVolume").unwrap();
+        assert!(note.contains(&volume.volume_id) && note.contains("claim prod/db is gone"), "{note}");
+        assert_eq!(report("lvs", "lv_name", VG), [format!("pvc-{UID}")], "it is told of and left alone");
+        replica.delete(&volume.volume_id).await.unwrap();
+    });
+}

@@ -172,3 +172,24 @@ async fn a_node_without_groups_is_there_and_has_no_room() {
     until("there is a group", room, |room| *room == Some(10 * MIB)).await;
     replica.create(create(CLAIM, 8, Some("n1"))).await.unwrap();
 }
+
+#[tokio::test]
+async fn deletions_for_a_node_that_is_gone_hold_up_nothing_however_many_they_are() {
+    let server = ApiServer::new();
+    let replica = Replica::start(&server, hasty()).await;
+    let node = Node::start(&server, "n2", 2, &[replica.address]);
+    linked(&replica, "n2").await;
+    let deletions: Vec<_> = (0..1000)
+        .map(|number| {
+            let mut client = replica.client();
+            let volume_id = format!("{}/pvc-{number}", vg_uuid(1));
+            let request = csi::DeleteVolumeRequest { volume_id, ..Default::default() };
+            tokio::spawn(async move { client.delete_volume(request).await })
+        })
+        .collect();
+    replica.create(create(CLAIM, 8, Some("n2"))).await.unwrap();
+    for deletion in deletions {
+        refused(deletion.await.unwrap(), Code::Unavailable, "is shown by no connected node");
+    }
+    assert!(node.stub.calls().iter().all(|call| !call.starts_with("delete")), "nobody else is asked");
+}

@@ -1,4 +1,6 @@
-use crate::driver::{self, Driver, MIB, Mode, VG, command, make_group, report};
+use tonic::Code;
+
+use crate::driver::{self, Driver, MIB, Mode, VG, command, make_group, refused, report};
 
 fn boot(body: impl AsyncFnOnce()) {
     lab::Machine::new().disk("1G").disk("1G").boot(|| {
@@ -49,5 +51,22 @@ fn a_group_that_is_made_later_is_found_without_a_restart() {
         driver::until("the new group is used", async || client.capacity().await.unwrap().0 > 0).await;
         client.create("pvc-a", 64 * MIB, Mode::Block).await.unwrap();
         assert_eq!(report("lvs", "lv_name", "data-1").len(), 1);
+    });
+}
+
+#[test]
+fn of_two_claims_that_fit_one_by_one_the_second_is_refused_and_what_is_left_is_told() {
+    boot(async || {
+        let driver = Driver::start().await;
+        let mut client = driver.client().await;
+        let free: u64 = report("vgs", "vg_free", VG)[0].parse().unwrap();
+        assert_eq!(client.capacity().await.unwrap(), (free, free), "nothing is kept that nobody asked for");
+        client.create("pvc-data", 800 * MIB, Mode::Ext4).await.unwrap();
+        let left = free - 800 * MIB;
+        let second = client.create("pvc-log", 800 * MIB, Mode::Ext4).await;
+        assert_eq!(client.capacity().await.unwrap(), (left, left));
+        refused(second, Code::ResourceExhausted, &format!("{} MiB are free", left / MIB));
+        client.create("pvc-log", left, Mode::Ext4).await.unwrap();
+        assert_eq!(client.capacity().await.unwrap(), (0, 0));
     });
 }

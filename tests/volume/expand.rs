@@ -6,8 +6,8 @@ use quarry::proto::csi::v1 as csi;
 use quarry::proto::csi::v1::volume_capability::access_mode::Mode as AccessMode;
 use tonic::Code;
 
-use super::support::with_driver;
-use crate::driver::{MIB, Mode, SIZE, VG, Volume, command, folder, refused, report};
+use super::support::{boot, with_driver};
+use crate::driver::{Driver, MIB, Mode, SIZE, VG, Volume, command, folder, refused, report, sh};
 
 /// The size of the file system that is mounted at a volume's staging path, with what it needs itself.
 fn file_system(volume: &Volume) -> u64 {
@@ -177,6 +177,64 @@ fn a_volume_that_somebody_else_has_open_is_left_to_the_node() {
             let node = client.clone().node_expand(&volume.id, &volume.staging, volume.size_and(16)).await;
             assert_eq!(node.unwrap(), volume.size_and(16));
             assert!(is_about(&volume, volume.size_and(16)));
+        }
+    });
+}
+
+#[test]
+fn after_a_restart_a_published_volume_grows_though_its_nodes_are_gone() {
+    with_driver(async |driver, client| {
+        let mut volumes = Vec::new();
+        for mode in Mode::ALL {
+            volumes.push(Volume::in_use(&client, mode.word(), mode).await);
+        }
+        driver.stop();
+        let nodes = volumes.iter().flat_map(Volume::nodes);
+        nodes.for_each(|node| std::fs::remove_file(node).unwrap());
+        let driver = Driver::start().await;
+        let client = driver.client().await;
+        for volume in volumes.iter().map(|volume| volume.with(&client)) {
+            assert_eq!(volume.grow_by(16).await.unwrap(), volume.size_and(16));
+            let node = client.clone().node_expand(&volume.id, &volume.target, volume.size_and(32)).await;
+            assert_eq!(node.unwrap(), volume.size_and(32));
+            assert!(volume.mode == Mode::Block || is_about(&volume, volume.size_and(32)));
+        }
+    });
+}
+
+#[test]
+fn a_program_that_has_gone_is_named_and_the_repeat_finishes_what_it_was_needed_for() {
+    with_driver(async |_driver, client| {
+        for (mode, program) in [(Mode::Ext4, "resize2fs"), (Mode::Xfs, "xfs_growfs"), (Mode::Btrfs, "btrfs")]
+        {
+            let volume = Volume::in_use(&client, mode.word(), mode).await;
+            let path = sh(&format!("command -v {program}")).trim().to_owned();
+            sh(&format!("mv {path} /away"));
+            for _ in 0..2 {
+                refused(volume.grow_by(16).await, Code::Internal, &format!("{program} "));
+            }
+            assert!(is_about(&volume, mode.size()));
+            sh(&format!("mv /away {path}"));
+            assert_eq!(volume.grow_by(16).await.unwrap(), volume.size_and(16));
+            assert!(is_about(&volume, volume.size_and(16)));
+        }
+    });
+}
+
+#[test]
+fn a_driver_that_lacks_a_program_names_it_and_does_not_start() {
+    boot(async || {
+        for (program, package) in [("xfs_growfs", "xfsprogs"), ("lvm", "lvm2")] {
+            let path = sh(&format!("command -v {program}")).trim().to_owned();
+            sh(&format!("mv {path} /away"));
+            let driver = std::process::Command::new(env!("CARGO_BIN_EXE_quarry"))
+                .args(["standalone", "--volume-group", VG])
+                .output()
+                .unwrap();
+            sh(&format!("mv /away {path}"));
+            let said = String::from_utf8(driver.stderr).unwrap();
+            assert_eq!(driver.status.code(), Some(1), "{said}");
+            assert!(said.contains(&format!("missing programs: {program} (package {package})")), "{said}");
         }
     });
 }

@@ -4,7 +4,7 @@ use tonic::Code;
 
 use super::gpt;
 use super::support::{hours_go_by, read, with_driver};
-use crate::driver::{Client, Driver, Mode, SIZE, VG, Volume, command, refused, report, sh};
+use crate::driver::{Client, Driver, Mode, SIZE, VG, Volume, command, mounts_at, refused, report, sh};
 
 /// In which block of 4 KiB a file system has its superblock.
 const fn superblock(mode: Mode) -> u64 {
@@ -75,6 +75,7 @@ fn a_volume_that_is_not_blank_is_never_formatted_whatever_is_on_it() {
                 let before = volume.content();
                 for _ in 0..2 {
                     refused(volume.stage().await, Code::Internal, "must be repaired by hand");
+                    assert_eq!(mounts_at(&volume.staging), 0);
                 }
                 assert_eq!(volume.content(), before);
                 bring_back_superblock(volume);
@@ -263,5 +264,102 @@ fn after_a_day_a_blank_volume_is_never_written_to_and_its_claim_can_be_deleted()
             volume.delete().await.unwrap();
         }
         assert_eq!(report("lvs", "lv_name", VG).len(), 1);
+    });
+}
+
+/// The table of a volume's device, as long as nothing is wrong with it.
+const TABLE: &str = "/table";
+
+/// From now on some sectors of a volume's disk can be neither read nor written.
+fn fail_sectors(volume: &Volume, from: u64, count: u64) {
+    let table = sh(&format!("dmsetup table {} | tee {TABLE}", volume.dm_name()));
+    let ["0", sectors, "linear", disk, start] = table.split_whitespace().collect::<Vec<_>>()[..] else {
+        panic!("{table}")
+    };
+    let (sectors, start): (u64, u64) = (sectors.parse().unwrap(), start.parse().unwrap());
+    let linear = |from: u64, to: u64| format!("{from} {} linear {disk} {}\n", to - from, start + from);
+    let (before, after) = (linear(0, from), linear(from + count, sectors));
+    let parts =
+        [(from > 0, before), (true, format!("{from} {count} error\n")), (from + count < sectors, after)];
+    let table: String = parts.into_iter().filter(|(is_there, _)| *is_there).map(|(_, line)| line).collect();
+    std::fs::write("/failing-table", table).unwrap();
+    load(volume, "/failing-table");
+}
+
+fn load(volume: &Volume, table: &str) {
+    let name = volume.dm_name();
+    sh(&format!("dmsetup load {name} < {table}; dmsetup suspend {name}; dmsetup resume {name}"));
+}
+
+#[test]
+fn a_blank_volume_that_cannot_be_read_is_left_alone_until_it_can() {
+    with_driver(async |_driver, client| {
+        for mode in Mode::ALL {
+            let volume = Volume::create(&client, mode.word(), mode).await;
+            volume.prepared().await;
+            // Nothing is recognised on it, as where its preparation has not begun.
+            lose_superblock(&volume);
+            volume.retag("q.s=f", "q.s=b");
+            let (before, sectors) = (volume.content(), mode.size() / 512);
+            for (from, count) in [(2040, 8), (sectors - 8, 8), (0, sectors)] {
+                fail_sectors(&volume, from, count);
+                refused(volume.stage().await, Code::Internal, "cannot be probed");
+                load(&volume, TABLE);
+                assert_eq!((&volume.content(), volume.state().as_str()), (&before, "b"), "{mode:?} {from}");
+            }
+            volume.start().await;
+            volume.end().await;
+        }
+    });
+}
+
+/// Programs that are called blkid and answer as Debian's does not.
+const OTHER_BLKIDS: [&str; 3] =
+    ["echo '/dev/vg0/pvc: UUID=\"7\" TYPE=\"ext4\"'", "echo 'TYPE=ext4'; exit 2", "exit 0"];
+
+#[test]
+fn another_blkid_changes_nothing_for_used_volumes_and_has_none_formatted() {
+    with_driver(async |_driver, client| {
+        let used = with_a_file(&client, "pvc-used", Mode::Ext4).await;
+        let blank = Volume::create(&client, "pvc-blank", Mode::Ext4).await;
+        blank.prepared().await;
+        blank.retag("q.s=f", "q.s=b");
+        let before = blank.content();
+        sh("mv /usr/sbin/blkid /usr/sbin/blkid.own");
+        for (extents, answer) in (1..).zip(OTHER_BLKIDS) {
+            std::fs::write("/usr/sbin/blkid", format!("#!/bin/sh\n{answer}\n")).unwrap();
+            sh("chmod +x /usr/sbin/blkid");
+            used.start().await;
+            assert_eq!(read(&used.target.join("marker")), "precious");
+            assert_eq!(used.grow_by(extents).await.unwrap(), used.size_and(extents));
+            let again = client.clone().node_expand(&used.id, &used.target, used.size_and(extents)).await;
+            assert_eq!(again.unwrap(), used.size_and(extents));
+            used.end().await;
+            refused(blank.stage().await, Code::Internal, "cannot be probed");
+            assert_eq!((&blank.content(), blank.state().as_str()), (&before, "b"), "{answer}");
+        }
+        sh("mv /usr/sbin/blkid.own /usr/sbin/blkid");
+        blank.start().await;
+    });
+}
+
+#[test]
+fn a_mkfs_that_fails_is_told_in_its_own_words_and_leaves_nothing_that_could_be_used() {
+    with_driver(async |_driver, client| {
+        let programs = [(Mode::Ext4, "mke2fs"), (Mode::Xfs, "mkfs.xfs"), (Mode::Btrfs, "mkfs.btrfs")];
+        for (mode, program) in programs {
+            let path = format!("/usr/sbin/{program}");
+            sh(&format!("mv {path} {path}.own"));
+            std::fs::write(&path, "#!/bin/sh\necho 'no luck today' >&2\nexit 1\n").unwrap();
+            sh(&format!("chmod +x {path}"));
+            let volume = Volume::create(&client, mode.word(), mode).await;
+            for _ in 0..2 {
+                refused(volume.stage().await, Code::Internal, "no luck today");
+                refused(volume.publish().await, Code::FailedPrecondition, "stage it first");
+                assert_eq!((volume.state().as_str(), mounts_at(&volume.staging)), ("b", 0));
+            }
+            sh(&format!("mv {path}.own {path}"));
+            volume.start().await;
+        }
     });
 }

@@ -86,6 +86,7 @@ fn every_call_may_come_again_and_changes_nothing() {
                 assert_eq!(client.create(name, mode.size(), mode).await.unwrap().volume_id, id);
                 client.stage(&id, &staging, mode).await.unwrap();
             }
+            assert_eq!(mounts_at(&staging), usize::from(mode != Mode::Block));
             for _ in 0..10 {
                 client.publish(&id, &staging, &target, mode).await.unwrap();
                 assert_eq!(client.expand(&id, mode.size(), mode).await.unwrap(), mode.size());

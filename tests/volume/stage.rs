@@ -73,10 +73,44 @@ fn after_a_reboot_volumes_are_staged_and_published_with_what_they_held() {
             for (name, mode) in Mode::ALL.map(|mode| (mode.word(), mode)) {
                 let volume = Volume::existing(&driver.client().await, name, mode);
                 assert!(!volume.is_active());
-                volume.start().await;
+                volume.stage().await.unwrap();
+                // For one pod alone, and another one than before: nobody remembers that one.
+                let other = folder("pod-2").join(name);
+                let single = mode.capability_for(AccessMode::SingleNodeSingleWriter);
+                let publish = volume.publish_as(&other, |request| request.volume_capability = Some(single));
+                publish.await.unwrap();
+                driver.client().await.unpublish(&volume.id, &other).await.unwrap();
+                volume.publish().await.unwrap();
                 is_marked(&volume);
             }
         });
+    });
+}
+
+#[test]
+fn disks_that_move_to_another_node_take_their_volumes_along() {
+    boot(async || {
+        let node = async |name: &str| Driver::start_with(&["--volume-group", VG, "--node-name", name]).await;
+        let here = node("n1").await;
+        let mut made = Vec::new();
+        for mode in Mode::ALL {
+            let volume = Volume::in_use(&here.client().await, mode.word(), mode).await;
+            mark(&volume);
+            volume.end().await;
+            let again = here.client().await.create_in(VG, mode.word(), mode.size(), mode).await.unwrap();
+            made.push((volume, again));
+        }
+        here.stop();
+        sh(&format!("vgchange -q -an {VG}; vgexport -q {VG}; vgimport -q {VG}"));
+        let there = node("n2").await;
+        for (volume, before) in made {
+            let mode = volume.mode;
+            let again = there.client().await.create_in(VG, mode.word(), mode.size(), mode).await.unwrap();
+            assert_eq!(again, before, "the same volume in the same place");
+            let volume = volume.with(&there.client().await);
+            volume.start().await;
+            is_marked(&volume);
+        }
     });
 }
 
