@@ -94,7 +94,21 @@ fn engine_code(error: &EngineError) -> Code {
 fn message(error: &dyn Error) -> String {
     let text = chain(error);
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    shortened(lines.collect::<Vec<_>>().join("; "))
+    shortened(printable(&lines.collect::<Vec<_>>().join("; ")))
+}
+
+/// Shows control characters by their numbers: what programs print may hold them, and whoever reads this has a terminal
+/// that would obey.
+fn printable(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if letter.is_control() {
+            shown.extend(letter.escape_debug());
+        } else {
+            shown.push(letter);
+        }
+    }
+    shown
 }
 
 /// Cuts the middle out of a text that is too long.

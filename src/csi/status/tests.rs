@@ -92,3 +92,11 @@ fn long_messages_keep_their_beginning_and_their_end() {
     assert!(status.message().starts_with("e2fsck /dev/a: ended with code 8"));
     assert!(status.message().ends_with("the reason"));
 }
+
+#[test]
+fn what_a_terminal_would_obey_is_shown_by_its_number() {
+    let said = "mke2fs: \u{1b}[2J\tä";
+    let message =
+        of(&VolumeError::host("it cannot be formatted", io::Error::other(said))).message().to_owned();
+    assert_eq!(message, "it cannot be formatted: mke2fs: \\u{1b}[2J\\tä");
+}
