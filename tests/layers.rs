@@ -93,7 +93,10 @@ fn sources() -> Vec<Source> {
         Source { module, text: std::fs::read_to_string(&path).unwrap(), path }
     };
     let counts = |source: &Source| {
-        !["lib", "main"].contains(&source.module.as_str()) && !source.path.ends_with("tests.rs")
+        let inside = source.path.strip_prefix(&root).unwrap();
+        let is_test =
+            inside.ends_with("tests.rs") || inside.components().any(|part| part.as_os_str() == "tests");
+        !["lib", "main"].contains(&source.module.as_str()) && !is_test
     };
     paths.into_iter().map(read).filter(counts).collect()
 }
