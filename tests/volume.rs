@@ -11,6 +11,7 @@ mod format;
 mod gpt;
 mod ids;
 mod lifecycle;
+mod memory;
 mod publish;
 mod secrets;
 mod stage;

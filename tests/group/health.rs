@@ -6,7 +6,7 @@ use tonic::Code;
 use super::support::{
     announce, boot, bring_back, hide, recovers, resting, spare, start, takes_nothing, works,
 };
-use crate::driver::{Driver, VG, Volume, refused, report, sh};
+use crate::driver::{Driver, Mode, SIZE, VG, Volume, make_group, refused, report, sh, until};
 
 /// What befalls a group, and what ends it.
 struct Trouble<'a> {
@@ -138,5 +138,22 @@ fn a_group_with_a_disk_that_is_there_twice_takes_no_change() {
         announce(&copy);
         recovers(&client).await;
         works(&volume).await;
+    });
+}
+
+#[test]
+fn a_group_whose_name_leaves_no_room_for_those_of_volumes_is_not_used_until_it_is_renamed() {
+    boot(async || {
+        let long = format!("vg{}", "x".repeat(90));
+        make_group(&long, &[spare()]);
+        let driver = Driver::start_with(&["--volume-group", "vg*"]).await;
+        let mut client = driver.client().await;
+        let reason = "its name is too long for device mapper";
+        refused(client.create_in(&long, "pvc-a", SIZE, Mode::Block).await, Code::ResourceExhausted, reason);
+        assert_eq!(client.capacity_in(&long).await.unwrap(), (0, 0));
+        assert!(client.capacity_in(VG).await.unwrap().0 > 0);
+        sh(&format!("vgrename -q {long} vg-short"));
+        until("it is used", async || client.capacity_in("vg-short").await.unwrap().0 > 0).await;
+        client.create_in("vg-short", "pvc-a", SIZE, Mode::Block).await.unwrap();
     });
 }
