@@ -45,7 +45,8 @@ async fn set_reserve(cluster: &Cluster, reserve: u64) -> Result<(), Error> {
 }
 
 /// The classes of the examples, and whether their group is there.
-const CLASSES: [(&str, bool); 3] = [("quarry", true), ("quarry-retain", true), ("quarry-fast", false)];
+const CLASSES: [(&str, bool); 4] =
+    [("quarry", true), ("quarry-retain", true), ("quarry-xfs", true), ("quarry-fast", false)];
 
 /// Waits until what is published for a node and each class is what its LVM has free, less a reserve.
 pub(super) async fn published(cluster: &Cluster, node: &Node, reserve: u64) -> Result<(), Error> {
