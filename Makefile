@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup check lab-tests sanity cluster-tests test soak lab image manifests cluster-build cluster-up cluster-down cluster \
+.PHONY: help setup check lab-tests sanity cluster-tests test soak bench lab image manifests cluster-build cluster-up cluster-down cluster \
 	demo
 
 # What is run is built in one way only: with another choice of targets cargo builds most of it once more.
@@ -34,6 +34,12 @@ cluster-tests: setup ## Scenarios in a Kubernetes cluster whose nodes are guests
 	$(build)
 	@$(built)/deploy image --profile dev
 	@$(built)/cluster run --driver target/image/quarry-dev.tar wait_for_first_consumer stateful_set grow capacity
+
+bench: override export QUARRY_BENCH_DRIVER := $(abspath $(or $(CARGO_TARGET_DIR),target))/release/quarry
+bench: setup ## Measure the driver beside stock LVM, in a guest: a table, and target/bench.json. The better part of an hour.
+	cargo build --release --package quarry --bin quarry
+	$(build)
+	cargo test --quiet --test integration -- --ignored --exact bench::against_stock_lvm
 
 test: setup check lab-tests sanity cluster-tests ## All of the above.
 

@@ -10,6 +10,7 @@
     reason = "tests start the driver, and the programs that look at what it did"
 )]
 
+mod bench;
 mod command_line;
 mod crash;
 mod demo;

@@ -1,0 +1,87 @@
+//! What the driver costs, measured beside stock LVM in one guest: `make bench`.
+//!
+//! ```text
+//!   rounds   create, expand, delete: the driver and stock processes in turn, in one volume group
+//!   publish  stage and publish, beside mkfs and mount
+//!   crowd    creates per second, by several callers
+//!   idle     what the driver does and holds while nobody wants anything
+//!   disk     fio on published volumes, beside the bare LV
+//!
+//!   ours, stock    the two sides       group    the volume group, and its metadata
+//!   samples        percentiles         report   the table, and the JSON
+//! ```
+//!
+//! Both sides are timed by this program: ours from the call to the answer over the driver's socket, stock from the
+//! start of the process to its exit. Nothing here fails because it is slow.
+
+mod crowd;
+
+mod group;
+mod idle;
+mod ours;
+mod processes;
+mod publish;
+mod report;
+mod rounds;
+mod samples;
+mod stock;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use lab::Machine;
+
+use self::ours::Ours;
+use self::report::Report;
+use crate::driver;
+
+/// How many samples of each thing are taken, where this variable does not say otherwise: for those who work on
+/// the bench itself.
+const SAMPLES: (&str, usize) = ("QUARRY_BENCH_SAMPLES", 100);
+
+/// How long all of it may take.
+const LIMIT: Duration = Duration::from_secs(2 * 3600);
+
+#[test]
+#[ignore = "it measures, and takes the better part of an hour: make bench"]
+fn against_stock_lvm() {
+    let folder = target().join("bench");
+    std::fs::create_dir_all(&folder).unwrap();
+    let shown = (!lab::is_guest()).then(|| report::Shown::begin(&folder));
+    let machine = Machine::new().disk("24G").memory("2G").limit(LIMIT).share(&folder);
+    machine.boot(|| driver::run(measure(Report::begin(&folder))));
+    drop(shown);
+    std::fs::copy(folder.join(report::JSON), target().join("bench.json")).unwrap();
+}
+
+/// The folder that cargo builds in.
+fn target() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().to_owned()
+}
+
+async fn measure(mut report: Report) {
+    let samples = std::env::var(SAMPLES.0).map_or(SAMPLES.1, |text| text.parse().unwrap());
+    report.note(&format!("starting a process (/bin/true): {}", stock::process_start(samples)));
+    group::make(&[]);
+    let empty = group::metadata_free();
+    let ours = Ours::start("info").await;
+    rounds::measure(&ours, &mut report, 0, samples).await;
+    publish::measure(&ours, &mut report, samples).await;
+    for callers in [1, 4, 16] {
+        crowd::measure(&ours, &mut report, callers, samples).await;
+    }
+    group::fill(100);
+    report.note(&group::metadata(empty, 100));
+    rounds::measure(&ours, &mut report, 100, samples).await;
+    idle::memory(&ours, &mut report);
+    ours.stop();
+    idle::commands(&mut report).await;
+
+    group::make(&["--metadatasize", "16m"]);
+    group::fill(1000);
+    let ours = Ours::start("info").await;
+    rounds::measure(&ours, &mut report, 1000, samples).await;
+    report.note(&format!("with 1000 LVs: {}", idle::Memory::of(&ours)));
+    ours.stop();
+    report.end();
+}
