@@ -36,7 +36,8 @@ cluster-tests: setup ## Scenarios in a Kubernetes cluster whose nodes are guests
 	@$(built)/cluster run --driver target/image/quarry-dev.tar wait_for_first_consumer stateful_set grow capacity
 
 bench: override export QUARRY_BENCH_DRIVER := $(abspath $(or $(CARGO_TARGET_DIR),target))/release/quarry
-bench: setup ## Measure the driver beside stock LVM, in a guest: a table, and target/bench.json. The better part of an hour.
+bench: ## Measure the driver beside stock LVM, in a guest: a table, and target/bench.json. Up to two hours.
+	@.ci/setup fio
 	cargo build --release --package quarry --bin quarry
 	$(build)
 	cargo test --quiet --test integration -- --ignored --exact bench::against_stock_lvm

@@ -2,11 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use super::group;
 use super::ours::{Ours, Volume};
 use super::report::{Figure, Report};
 use super::stock;
-use crate::driver::MIB;
+use crate::driver::{MIB, Mode};
 
 const SIZE: u64 = 64 * MIB;
 
@@ -18,6 +17,7 @@ pub(super) async fn measure(ours: &Ours, report: &mut Report, callers: usize, sa
     let each = samples.div_ceil(PARTS * callers);
     let (mut own, mut reference) = (Duration::ZERO, Duration::ZERO);
     for _ in 0..PARTS {
+        stock::empty_archive();
         ours.rest().await;
         own += create(ours, callers, each).await;
         ours.rest().await;
@@ -34,11 +34,10 @@ fn per_second(count: usize, time: Duration) -> f64 {
 
 /// How long the driver took for all. Afterwards nothing of it is left.
 async fn create(ours: &Ours, callers: usize, each: usize) -> Duration {
-    let caller = async |caller: usize| {
+    let caller = async |_| {
         let mut volumes = Vec::new();
-        for number in 0..each {
-            let name = group::name(20_000 + caller * 1000 + number);
-            volumes.push(ours.create(&name, SIZE).await.0);
+        for _ in 0..each {
+            volumes.push(ours.create(SIZE, Mode::Ext4).await.0);
         }
         volumes
     };

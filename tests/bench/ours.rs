@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use quarry::proto::csi::v1 as csi;
 
-use super::processes;
+use super::samples::Samples;
+use super::{group, processes};
 use crate::driver::{Client, Driver, Mode, VG, folder, until};
 
 /// The driver to measure, where this variable names one: `make bench` names the one that is built for use.
@@ -16,12 +18,15 @@ const DRIVER: &str = "QUARRY_BENCH_DRIVER";
 pub(super) struct Ours {
     pub(super) driver: Driver,
     pub(super) client: Client,
+    /// How many volumes it was asked for: no two have one name.
+    created: AtomicUsize,
 }
 
 /// A volume of the driver's.
 pub(super) struct Volume {
     pub(super) id: String,
     name: String,
+    mode: Mode,
 }
 
 impl Volume {
@@ -29,7 +34,7 @@ impl Volume {
         folder(&format!("{}-staging", self.name))
     }
 
-    fn target(&self) -> PathBuf {
+    pub(super) fn target(&self) -> PathBuf {
         self.staging().with_file_name(format!("{}-target", self.name))
     }
 }
@@ -42,16 +47,29 @@ impl Ours {
         command.args(["standalone", "--volume-group", VG, "--log", log]);
         let driver = Driver::launch(command).await;
         let client = driver.client().await;
-        Self { driver, client }
+        Self { driver, client, created: AtomicUsize::new(0) }
+    }
+
+    /// What it costs to call the driver for nothing: part of all that is measured of it.
+    pub(super) async fn empty_call(&self, samples: usize) -> Samples {
+        let mut client = self.client.clone();
+        let mut times = Samples::default();
+        for _ in 0..samples {
+            let begin = Instant::now();
+            assert!(client.probe().await.unwrap());
+            times.add(begin.elapsed());
+        }
+        times
     }
 
     pub(super) fn stop(self) {
         assert!(self.driver.stop().success());
     }
 
-    /// Makes an ext4 volume as csi-provisioner has it made, and tells how long the call took.
-    pub(super) async fn create(&self, name: &str, size: u64) -> (Volume, Duration) {
-        let claim = [("name", "data-database-0"), ("namespace", "production"), ("name", name)];
+    /// Makes a volume as csi-provisioner has it made, and tells how long the call took.
+    pub(super) async fn create(&self, size: u64, mode: Mode) -> (Volume, Duration) {
+        let name = group::name(self.created.fetch_add(1, Ordering::Relaxed));
+        let claim = [("name", "data-database-0"), ("namespace", "production"), ("name", name.as_str())];
         let kinds = ["pvc", "pvc", "pv"];
         let parameters: HashMap<_, _> = kinds
             .iter()
@@ -59,19 +77,20 @@ impl Ours {
             .map(|(kind, (key, value))| (format!("csi.storage.k8s.io/{kind}/{key}"), value.to_owned()))
             .collect();
         let request = csi::CreateVolumeRequest {
-            name: name.to_owned(),
+            name: name.clone(),
             capacity_range: Some(csi::CapacityRange {
                 required_bytes: size.try_into().unwrap(),
                 limit_bytes: 0,
             }),
-            volume_capabilities: vec![Mode::Ext4.capability()],
+            volume_capabilities: vec![mode.capability()],
             parameters,
             ..Default::default()
         };
         let mut client = self.client.clone();
         let begin = Instant::now();
         let volume = client.create_with(request).await.unwrap();
-        (Volume { id: volume.volume_id, name: name.to_owned() }, begin.elapsed())
+        let time = begin.elapsed();
+        (Volume { id: volume.volume_id, name, mode }, time)
     }
 
     /// Waits until the volume is prepared.
@@ -92,15 +111,15 @@ impl Ours {
     pub(super) async fn expand(&self, volume: &Volume, size: u64) -> Duration {
         let mut client = self.client.clone();
         let begin = Instant::now();
-        client.expand(&volume.id, size, Mode::Ext4).await.unwrap();
+        client.expand(&volume.id, size, volume.mode).await.unwrap();
         begin.elapsed()
     }
 
     pub(super) async fn stage_and_publish(&self, volume: &Volume) -> Duration {
         let (mut client, staging, target) = (self.client.clone(), volume.staging(), volume.target());
         let begin = Instant::now();
-        client.stage(&volume.id, &staging, Mode::Ext4).await.unwrap();
-        client.publish(&volume.id, &staging, &target, Mode::Ext4).await.unwrap();
+        client.stage(&volume.id, &staging, volume.mode).await.unwrap();
+        client.publish(&volume.id, &staging, &target, volume.mode).await.unwrap();
         begin.elapsed()
     }
 

@@ -1,11 +1,10 @@
 //! Creating, expanding and deleting: the driver and stock commands in turn, in one group.
 
-use super::group;
 use super::ours::Ours;
 use super::report::Report;
 use super::samples::Pair;
 use super::stock;
-use crate::driver::{MIB, folder};
+use crate::driver::{MIB, Mode, folder};
 
 /// The size of a new volume. Growing adds as much each time.
 const SIZE: u64 = 64 * MIB;
@@ -22,8 +21,8 @@ struct Operations {
 /// With so many LVs in the group before.
 pub(super) async fn measure(ours: &Ours, report: &mut Report, lvs: usize, samples: usize) {
     let mut operations = Operations::default();
-    for number in 0..samples {
-        operations.round(ours, &group::name(lvs * 1000 + number)).await;
+    for _ in 0..samples {
+        operations.round(ours).await;
     }
     report.add_both("create", lvs, &operations.create);
     report.add_both("expand", lvs, &operations.expand);
@@ -33,11 +32,12 @@ pub(super) async fn measure(ours: &Ours, report: &mut Report, lvs: usize, sample
 
 impl Operations {
     /// The life of one volume of each side.
-    async fn round(&mut self, ours: &Ours, name: &str) {
+    async fn round(&mut self, ours: &Ours) {
         let (stock, target) = (stock::Lv::named("stock"), folder("stock"));
+        stock::empty_archive();
 
         ours.rest().await;
-        let (volume, time) = ours.create(name, SIZE).await;
+        let (volume, time) = ours.create(SIZE, Mode::Ext4).await;
         self.create.ours.add(time);
         ours.prepared(&volume).await;
         ours.rest().await;

@@ -1,3 +1,4 @@
+use std::fmt;
 use std::time::Duration;
 
 /// How long something took, once for each time that it was done.
@@ -27,9 +28,22 @@ impl Samples {
     }
 }
 
+/// The figure in the middle, the lower one of two: one of those that were measured.
+pub(super) fn median(mut figures: Vec<f64>) -> f64 {
+    figures.sort_unstable_by(f64::total_cmp);
+    figures[(figures.len() - 1) / 2]
+}
+
 impl FromIterator<Duration> for Samples {
     fn from_iter<T: IntoIterator<Item = Duration>>(times: T) -> Self {
         Self(times.into_iter().collect())
+    }
+}
+
+impl fmt::Display for Samples {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [p50, p99] = [50, 99].map(|percent| ms(self.percentile(percent)));
+        write!(f, "p50 {p50:.2} ms, p99 {p99:.2} ms")
     }
 }
 
@@ -53,10 +67,23 @@ mod tests {
         // Of a hundred, half are up to the 50th, and one is above the 99th.
         assert_eq!(percentiles((1..=100).rev()), ms([50, 99, 100]));
         assert_eq!(percentiles(1..=200), ms([100, 198, 200]));
+        assert_eq!(
+            (1..=100).map(Duration::from_millis).collect::<Samples>().to_string(),
+            "p50 50.00 ms, p99 99.00 ms"
+        );
         assert_eq!(percentiles([7]), ms([7, 7, 7]));
         assert_eq!(percentiles([9, 1]), ms([1, 9, 9]));
         assert_eq!(percentiles([3, 1, 2]), ms([2, 3, 3]));
         assert_eq!(percentiles([5, 5, 5, 80]), ms([5, 80, 80]));
+    }
+
+    #[test]
+    fn the_median_is_a_figure_that_was_measured() {
+        for (figures, expected) in
+            [(vec![3.0, 1.0, 2.0], 2.0), (vec![4.0, 1.0, 3.0, 2.0], 2.0), (vec![7.0], 7.0)]
+        {
+            assert!((median(figures) - expected).abs() < 1e-9);
+        }
     }
 
     #[test]

@@ -4,12 +4,19 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::samples::{Samples, ms};
+use super::samples::Samples;
 use crate::driver::VG;
 
 /// Where stock commands keep the metadata as it was before each change. They read all names in it, and delete
-/// none that is younger than a month: emptied before each command, it makes none slower than the one before.
+/// none that is younger than a month.
 const ARCHIVE: &str = "/etc/lvm/archive";
+
+/// Empties the archive, so that it makes no command slower than those before.
+pub(super) fn empty_archive() {
+    if Path::new(ARCHIVE).exists() {
+        std::fs::remove_dir_all(ARCHIVE).unwrap();
+    }
+}
 
 /// Runs a program of the host, which must succeed, and tells how long it took from its start to its exit.
 pub(super) fn timed(program: &str, arguments: &[&str]) -> Duration {
@@ -21,14 +28,6 @@ pub(super) fn timed(program: &str, arguments: &[&str]) -> Duration {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{program} {arguments:?}: {}: {stderr}", output.status);
     time
-}
-
-/// The same for a command of LVM.
-fn lvm(program: &str, arguments: &[&str]) -> Duration {
-    if Path::new(ARCHIVE).exists() {
-        std::fs::remove_dir_all(ARCHIVE).unwrap();
-    }
-    timed(program, arguments)
 }
 
 /// An LV that stock commands make, change and remove.
@@ -46,20 +45,20 @@ impl Lv {
     /// As the driver makes its own: nothing is wiped, since a file system or zeroes are written next.
     pub(super) fn create(&self, size: u64) -> Duration {
         let size = format!("{size}b");
-        lvm("lvcreate", &["-q", "-y", "-Wn", "-Zn", "-L", &size, "-n", &self.0[VG.len() + 1..], VG])
+        timed("lvcreate", &["-q", "-y", "-Wn", "-Zn", "-L", &size, "-n", &self.0[VG.len() + 1..], VG])
     }
 
     pub(super) fn extend(&self, size: u64) -> Duration {
-        lvm("lvextend", &["-q", "-L", &format!("{size}b"), &self.0])
+        timed("lvextend", &["-q", "-L", &format!("{size}b"), &self.0])
     }
 
     /// With the mounted file system.
     pub(super) fn extend_mounted(&self, size: u64) -> Duration {
-        lvm("lvextend", &["-q", "-r", "-L", &format!("{size}b"), &self.0])
+        timed("lvextend", &["-q", "-r", "-L", &format!("{size}b"), &self.0])
     }
 
     pub(super) fn remove(&self) -> Duration {
-        lvm("lvremove", &["-q", "-y", &self.0])
+        timed("lvremove", &["-q", "-y", &self.0])
     }
 
     /// Makes an ext4 and mounts it. Nothing is discarded: on large disks that takes minutes, and the driver does
@@ -75,8 +74,7 @@ impl Lv {
     }
 }
 
-/// What it costs here to start a process that does nothing.
-pub(super) fn process_start(samples: usize) -> String {
-    let times: Samples = (0..samples).map(|_| timed("/bin/true", &[])).collect();
-    format!("p50 {:.1} ms, p99 {:.1} ms", ms(times.percentile(50)), ms(times.percentile(99)))
+/// What it costs here to start a process that does nothing: part of all that is measured of stock commands.
+pub(super) fn empty_process(samples: usize) -> Samples {
+    (0..samples).map(|_| timed("/bin/true", &[])).collect()
 }
