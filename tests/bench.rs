@@ -35,6 +35,7 @@ use lab::Machine;
 use self::ours::Ours;
 use self::report::Report;
 use crate::driver;
+use crate::engine::fill;
 
 /// How many samples of each thing are taken, where this variable does not say otherwise: for those who work on
 /// the bench itself.
@@ -73,15 +74,15 @@ async fn measure(mut report: Report) {
         crowd::measure(&ours, &mut report, callers, samples).await;
     }
     disk::measure(&ours, &mut report, samples).await;
-    group::fill(100);
-    report.note(&group::metadata(empty, 100));
+    fill(100).await;
+    report.note(&group::metadata(empty, group::metadata_free(), 100));
     rounds::measure(&ours, &mut report, 100, samples).await;
     idle::memory(&ours, &mut report);
     ours.stop();
     idle::commands(&mut report).await;
 
     group::make(&["--metadatasize", "16m"]);
-    group::fill(1000);
+    fill(1000).await;
     let ours = Ours::start("info").await;
     rounds::measure(&ours, &mut report, 1000, samples).await;
     report.note(&format!("with 1000 LVs: {}", idle::Memory::of(&ours)));

@@ -1,6 +1,6 @@
 //! What a pod's reads and writes cost, beside those of a person who made the LV by hand.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::ours::Ours;
@@ -39,13 +39,11 @@ pub(super) async fn measure(ours: &Ours, report: &mut Report, samples: usize) {
         let (volume, _) = ours.create(SIZE, mode).await;
         ours.stage_and_publish(&volume).await;
         stock.create(SIZE);
-        let (own, reference) = match mode {
-            Mode::Block => (volume.target(), stock.device().into()),
-            Mode::Ext4 => {
-                stock.mkfs_and_mount(&mount);
-                (volume.target().join("file"), mount.join("file"))
-            }
-        };
+        let (mut own, mut reference) = (volume.target(), PathBuf::from(stock.device()));
+        if mode != Mode::Block {
+            stock.mkfs_and_mount(&mount);
+            (own, reference) = (own.join("file"), mount.join("file"));
+        }
         for file in [&own, &reference] {
             // What was never written costs a disk of the lab less to read, and more to write.
             fio(file, "write", "1m", &["--end_fsync=1"]);
@@ -54,7 +52,7 @@ pub(super) async fn measure(ours: &Ours, report: &mut Report, samples: usize) {
         for job in JOBS {
             compare(report, what, job, [&own, &reference], samples.div_ceil(20));
         }
-        if mode == Mode::Ext4 {
+        if mode != Mode::Block {
             stock.unmount();
         }
         stock.remove();

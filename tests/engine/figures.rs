@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use lab::Machine;
 use quarry::lvm::{Backend, Command, EngineKind, LocalOptions};
+use quarry::types::{Claim, Extents, FsType, VolumeMode, VolumeState, VolumeTags};
 
 use super::support::{Bench, create, extend, name, run, sh, shell};
 
@@ -36,16 +37,28 @@ fn what_commands_take() {
     });
 }
 
-async fn fill(lvs: usize) {
+/// Makes volumes that are in use in the group `vg0`, until it has so many LVs: of one extent each, since nobody writes
+/// to them.
+pub(crate) async fn fill(lvs: usize) {
     let bench = Bench::start(LocalOptions::default()).await;
     for number in bench.names().await.len()..lvs {
         let lv = format!("pvc-00000000-0000-0000-0000-{number:012}");
-        let tags = ["q.v=1", "q.s=u", "q.m=ext4", "q.cs=production", "q.cn=data-database-0"];
-        let tags = tags.iter().map(|tag| (*tag).to_owned()).chain([format!("q.n={lv}")]).collect();
-        let extents = quarry::types::Extents::new(1);
-        bench.must(Command::Create { name: name(&lv), extents, tags }).await;
+        let tags = tags(&lv).encode();
+        bench.must(Command::Create { name: name(&lv), extents: Extents::new(1), tags }).await;
     }
     bench.end().await;
+}
+
+/// What a volume that a cluster has made has for tags.
+fn tags(name: &str) -> VolumeTags {
+    let claim = Claim { namespace: "production".to_owned(), name: "data-database-0".to_owned() };
+    VolumeTags {
+        state: VolumeState::Used,
+        name: name.parse().unwrap(),
+        mode: VolumeMode::Filesystem(FsType::Ext4),
+        claim: Some(claim),
+        cluster: Some("6e1f3a52-9f0c-4d53-8a43-5d7a2c1b9e10".parse().unwrap()),
+    }
 }
 
 async fn ours(bench: &Bench) -> Vec<Duration> {

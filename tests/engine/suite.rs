@@ -12,3 +12,5 @@ mod looks;
 mod shell;
 mod support;
 mod words;
+
+pub(crate) use figures::fill;
