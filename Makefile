@@ -35,19 +35,20 @@ cluster-tests: setup ## Scenarios in a Kubernetes cluster whose nodes are guests
 	@$(built)/deploy image --profile dev
 	@$(built)/cluster run --driver target/image/quarry-dev.tar wait_for_first_consumer stateful_set grow capacity
 
-bench: override export QUARRY_BENCH_DRIVER := $(abspath $(or $(CARGO_TARGET_DIR),target))/release/quarry
-bench: ## Measure the driver beside stock LVM, in a guest: a table, and target/bench.json. Up to two hours.
-	@.ci/setup fio
-	cargo build --release --package quarry --bin quarry
-	$(build)
-	cargo test --quiet --test integration -- --ignored --exact bench::against_stock_lvm
-
 test: setup check lab-tests sanity cluster-tests ## All of the above.
 
 soak: setup ## Load the driver for longer, kill it, cut the power: make soak SECONDS=3600 CUTS=500 SEED=7
 	$(build)
 	QUARRY_LOAD_SECONDS=$(or $(SECONDS),120) QUARRY_LOAD_CUTS=$(or $(CUTS),100) \
 		$(if $(SEED),QUARRY_LOAD_SEED=$(SEED)) cargo test --test integration -- load::
+
+bench: override export QUARRY_BENCH_DRIVER := $(abspath $(or $(CARGO_TARGET_DIR),target))/release/quarry
+bench: ## Measure the driver beside stock LVM, in a guest, up to two hours: make bench SAMPLES=100
+	@.ci/setup fio
+	cargo build --release --package quarry --bin quarry
+	$(build)
+	QUARRY_BENCH_SAMPLES=$(or $(SAMPLES),100) cargo test --quiet --test integration -- \
+		--ignored --exact bench::against_stock_lvm
 
 lab: override export CMD := $(value CMD)
 lab: ## Run CMD in a guest with a 4 GiB disk, after make setup: make lab CMD='lsblk'

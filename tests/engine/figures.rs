@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use lab::Machine;
 use quarry::lvm::{Backend, Command, EngineKind, LocalOptions};
-use quarry::types::{Claim, Extents, FsType, VolumeMode, VolumeState, VolumeTags};
+use quarry::types::{Claim, Extents, FsType, MakeOptions, VolumeMode, VolumeState, VolumeTags};
 
 use super::support::{Bench, create, extend, name, run, sh, shell};
 
@@ -58,6 +58,7 @@ fn tags(name: &str) -> VolumeTags {
         mode: VolumeMode::Filesystem(FsType::Ext4),
         claim: Some(claim),
         cluster: Some("6e1f3a52-9f0c-4d53-8a43-5d7a2c1b9e10".parse().unwrap()),
+        make: MakeOptions::default(),
     }
 }
 
