@@ -62,5 +62,6 @@ pub(super) async fn commands(report: &mut Report) {
         None,
         "1/min",
     ));
+    report.note(&format!("a driver that did nothing else: {}", Memory::of(&ours)));
     ours.stop();
 }
