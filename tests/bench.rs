@@ -49,11 +49,16 @@ const LIMIT: Duration = Duration::from_secs(4 * 3600);
 fn against_stock_lvm() {
     let folder = target().join("bench");
     std::fs::create_dir_all(&folder).unwrap();
+    let json = target().join("bench.json");
+    // What an earlier run has left is not this one's.
+    if !lab::is_guest() && json.exists() {
+        std::fs::remove_file(&json).unwrap();
+    }
     let shown = (!lab::is_guest()).then(|| report::Shown::begin(&folder));
     let machine = Machine::new().disk("24G").memory("2G").limit(LIMIT).share(&folder);
     machine.boot(|| driver::run(measure(Report::begin(&folder))));
     drop(shown);
-    std::fs::copy(folder.join(report::JSON), target().join("bench.json")).unwrap();
+    std::fs::copy(folder.join(report::JSON), json).unwrap();
 }
 
 /// The folder that cargo builds in.

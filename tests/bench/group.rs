@@ -8,10 +8,13 @@ const KEPT: u64 = 32 << 10;
 /// Makes the group anew on the machine's disk, with these options.
 pub(super) fn make(options: &[&str]) {
     let disk = lab::disks().remove(0);
+    let disk = disk.to_str().unwrap();
     if !report("vgs", "vg_name", "--all").is_empty() {
         command("vgremove", &["-q", "-y", "-f", VG]);
+        // A disk that stays LVM's keeps the metadata area that it has.
+        command("pvremove", &["-q", "-y", disk]);
     }
-    command("vgcreate", &[options, &["-q", "-y", VG, disk.to_str().unwrap()]].concat());
+    command("vgcreate", &[options, &["-q", "-y", VG, disk]].concat());
 }
 
 /// The name of the volume number so and so.
