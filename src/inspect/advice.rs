@@ -12,7 +12,7 @@ pub(super) fn advice(vg: &VgName, health: &Health) -> String {
         Health::Shared => "use another group: Quarry does not use groups under lvmlockd".to_owned(),
         Health::SameName(_) => "rename one of the two by its UUID: vgrename UUID NEW-NAME".to_owned(),
         Health::DuplicatePv(_) => {
-            "remove the copy of the disk or the second path to it, or leave it out in lvm.conf (filter); volumes that are there still work".to_owned()
+            "remove the copy of the disk, or the second path to it, from this machine; volumes that are there still work".to_owned()
         }
         Health::Partial(missing) if missing.is_empty() => {
             format!("if it is the right disk: vgextend --restoremissing {vg} /dev/DISK")
