@@ -1,7 +1,7 @@
 //! What Prometheus is shown. Everything shown is in memory: a scrape asks neither LVM nor a disk.
 //!
 //! What is measured is measured by decorators: [`MeteredBackend`] round LVM, and
-//! [`Measure`](crate::server::Measure) round calls. Groups and nodes are looked at when somebody asks.
+//! [`Report`](crate::server::Report) round calls. Groups and nodes are looked at when somebody asks.
 //! `docs/metrics.md` has them all in one table, which a test holds against what is served.
 
 mod fleet;

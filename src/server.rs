@@ -1,7 +1,7 @@
 //! Serving: the socket, and what stands around every call on it.
 //!
 //! ```text
-//!   socket ── accept ── spans ── detach ── report ── measure ── the services
+//!   socket ── accept ── spans ── detach ── report ── the services
 //! ```
 //!
 //! [`serve`] takes everything as arguments, so that a test can serve what it likes where it likes.
@@ -26,7 +26,7 @@ pub use calls::{Calls, Wrapped};
 pub use detach::{Detach, Detached};
 pub use endpoint::Endpoint;
 pub use health::{Health, HealthError};
-pub use measure::{Measure, Measured};
+pub use measure::Measure;
 pub use socket::{Socket, SocketError};
 pub use trace::{Report, Reported, Spanned, Spans};
 
@@ -86,8 +86,7 @@ pub async fn serve(
     let server = Server::builder()
         .layer(calls.spans())
         .layer(calls.detach())
-        .layer(Report)
-        .layer(calls.measure().clone())
+        .layer(calls.report())
         .add_routes(routes)
         .serve_with_incoming_shutdown(Accept::new(socket), shutdown.clone().cancelled_owned());
     let mut server = pin!(server);

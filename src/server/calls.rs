@@ -35,6 +35,10 @@ impl Calls {
         &self.measure
     }
 
+    pub(super) fn report(&self) -> Report {
+        Report::new(self.measure.clone())
+    }
+
     pub(super) fn detach(&self) -> Detach {
         Detach::new(self.tracker.clone())
     }
@@ -53,11 +57,7 @@ impl Calls {
             + 'static,
         S::Future: Send + 'static,
     {
-        let layers = ServiceBuilder::new()
-            .layer(self.spans())
-            .layer(self.detach())
-            .layer(Report)
-            .layer(self.measure.clone());
+        let layers = ServiceBuilder::new().layer(self.spans()).layer(self.detach()).layer(self.report());
         BoxCloneSyncService::new(layers.service(services))
     }
 }

@@ -1,25 +1,15 @@
 //! What is counted of calls: how long each took, and how it was answered.
 
-use std::pin::Pin;
-use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::Duration;
 
-use http::{Request, Response};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
-use tonic::body::Body;
-use tonic::{Code, Status};
-use tower::{Layer, Service};
+use tonic::Code;
 
-use super::trace::method;
-
-/// Measures calls: how long their handlers took, and with which code they ended. Clones count together.
-///
-/// It goes inside of [`Detach`](super::Detach), so that what counts is the end of the handler, and not what a
-/// caller was told who could not wait for it.
+/// What [`Report`](super::Report) counts: how long handlers took, and with which code they ended. Clones count together.
 #[derive(Debug, Clone)]
 pub struct Measure {
     seconds: Family<Rpc, Histogram>,
@@ -62,9 +52,9 @@ impl Measure {
         registry.register("rpcs", "Calls that ended, by their gRPC code", self.answers.clone());
     }
 
-    fn ended(&self, path: &str, started: Instant, code: Code) {
-        let rpc = if code == Code::Unimplemented { UNKNOWN } else { method(path) }.to_owned();
-        self.seconds.get_or_create(&Rpc { rpc: rpc.clone() }).observe(started.elapsed().as_secs_f64());
+    pub(super) fn ended(&self, method: &str, took: Duration, code: Code) {
+        let rpc = if code == Code::Unimplemented { UNKNOWN } else { method }.to_owned();
+        self.seconds.get_or_create(&Rpc { rpc: rpc.clone() }).observe(took.as_secs_f64());
         self.answers.get_or_create(&Answer { rpc, code: word(code) }).inc();
     }
 }
@@ -89,50 +79,5 @@ const fn word(code: Code) -> &'static str {
         Code::Unavailable => "UNAVAILABLE",
         Code::DataLoss => "DATA_LOSS",
         Code::Unauthenticated => "UNAUTHENTICATED",
-    }
-}
-
-impl<S> Layer<S> for Measure {
-    type Service = Measured<S>;
-
-    fn layer(&self, inner: S) -> Measured<S> {
-        Measured { inner, measure: self.clone() }
-    }
-}
-
-/// A service whose calls are measured. See [`Measure`].
-#[derive(Debug, Clone)]
-pub struct Measured<S> {
-    inner: S,
-    measure: Measure,
-}
-
-impl<S, B> Service<Request<B>> for Measured<S>
-where
-    S: Service<Request<B>, Response = Response<Body>>,
-    S::Future: Send + 'static,
-    S::Error: 'static,
-{
-    type Response = Response<Body>;
-    type Error = S::Error;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, S::Error>> + Send>>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        self.inner.poll_ready(cx)
-    }
-
-    fn call(&mut self, request: Request<B>) -> Self::Future {
-        let (path, measure) = (request.uri().path().to_owned(), self.measure.clone());
-        let call = self.inner.call(request);
-        Box::pin(async move {
-            let started = Instant::now();
-            let result = call.await;
-            if let Ok(response) = &result {
-                // What the headers do not call a failure is none: its code comes in the trailers.
-                let status = Status::from_header_map(response.headers());
-                measure.ended(&path, started, status.map_or(Code::Ok, |status| status.code()));
-            }
-            result
-        })
     }
 }

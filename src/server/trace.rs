@@ -1,4 +1,4 @@
-//! What is logged of a call: where it begins and ends, never what is in it.
+//! What is logged and counted of a call: where it begins and ends, never what is in it.
 //!
 //! Two layers, since a handler can outlive its caller: [`Spans`] goes outside of
 //! [`Detach`](super::Detach), so that everything said about a call carries its number; [`Report`] goes inside,
@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use http::{Request, Response};
 use tonic::body::Body;
@@ -16,6 +16,8 @@ use tonic::{Code, Status};
 use tower::{Layer, Service};
 use tracing::Instrument as _;
 use tracing::instrument::Instrumented;
+
+use super::Measure;
 
 /// Puts every call into a span `rpc` of its own, with the method's name and a running number.
 ///
@@ -70,26 +72,36 @@ where
 }
 
 /// The last part of `/csi.v1.Node/NodeStageVolume`.
-pub(super) fn method(path: &str) -> &str {
+fn method(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// Logs the end of every call: its gRPC code, its message where it failed, and how long it took.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Report;
+/// Logs and counts the end of every call: its gRPC code, its message where it failed, and how long it took.
+#[derive(Debug, Clone, Default)]
+pub struct Report {
+    measure: Measure,
+}
+
+impl Report {
+    /// A report that counts with `measure`.
+    pub const fn new(measure: Measure) -> Self {
+        Self { measure }
+    }
+}
 
 impl<S> Layer<S> for Report {
     type Service = Reported<S>;
 
     fn layer(&self, inner: S) -> Reported<S> {
-        Reported { inner }
+        Reported { inner, measure: self.measure.clone() }
     }
 }
 
-/// A service whose calls' ends are logged. See [`Report`].
+/// A service whose calls' ends are logged and counted. See [`Report`].
 #[derive(Debug, Clone)]
 pub struct Reported<S> {
     inner: S,
+    measure: Measure,
 }
 
 impl<S, B> Service<Request<B>> for Reported<S>
@@ -107,13 +119,16 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let quiet = only_looks(method(request.uri().path()));
+        let (method, measure) = (method(request.uri().path()).to_owned(), self.measure.clone());
         let call = self.inner.call(request);
         Box::pin(async move {
             let started = Instant::now();
             let result = call.await;
             if let Ok(response) = &result {
-                log(quiet, started, Status::from_header_map(response.headers()));
+                // What the headers do not call a failure is none: its code comes in the trailers.
+                let (took, status) = (started.elapsed(), Status::from_header_map(response.headers()));
+                measure.ended(&method, took, status.as_ref().map_or(Code::Ok, Status::code));
+                log(only_looks(&method), took, status);
             }
             result
         })
@@ -126,8 +141,8 @@ fn only_looks(method: &str) -> bool {
 }
 
 /// `failure` is what the response's headers say; an answer that is not one has its code in the trailers.
-fn log(quiet: bool, started: Instant, failure: Option<Status>) {
-    let ms = started.elapsed().as_millis();
+fn log(quiet: bool, took: Duration, failure: Option<Status>) {
+    let ms = took.as_millis();
     let Some(status) = failure.filter(|status| status.code() != Code::Ok) else {
         if quiet {
             tracing::debug!(code = ?Code::Ok, ms, "done");

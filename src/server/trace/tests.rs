@@ -81,7 +81,8 @@ where
         let answer = handler.clone()();
         async move { Ok::<_, Infallible>(answer.await) }
     });
-    let service = Spans::default().layer(Detach::new(TaskTracker::new()).layer(Report.layer(service)));
+    let service =
+        Spans::default().layer(Detach::new(TaskTracker::new()).layer(Report::default().layer(service)));
     let request = Request::builder().uri(path).header("grpc-timeout", limit).body("the request's body");
     service.oneshot(request.unwrap()).await.unwrap()
 }
