@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 use nix::libc::O_EXCL;
 
 use self::superblock::Superblock;
-use super::check::{LIMIT, by_code};
+use super::check::{by_code, query};
+use super::extent::Look;
 use super::{Check, FileSystem, FsError, Growth, Limits, blocking, extent};
-use crate::exec::{Effect, Invocation, Program, Runner, run_ok};
+use crate::exec::{Invocation, Program, Runner, run_ok};
 use crate::types::{Bytes, FsType, FsUuid, MakeOption, MakeOptions};
 
 /// btrfs.
@@ -50,9 +51,7 @@ impl FileSystem for Btrfs {
     async fn check(&self, runner: &dyn Runner, device: &Path) -> Result<Check, FsError> {
         extent::unused(device).await?;
         let arguments = ["check", "--readonly"].map(OsStr::new).into_iter().chain([device.as_os_str()]);
-        let mut invocation = Invocation::query(Program::Btrfs, arguments);
-        invocation.effect = Effect::Query(LIMIT);
-        by_code(runner, invocation).await
+        by_code(runner, query(Program::Btrfs, arguments)).await
     }
 
     async fn size(&self, device: &Path, mount_point: Option<&Path>) -> Result<Bytes, FsError> {
@@ -124,18 +123,9 @@ async fn forgotten(device: &Path) -> Result<PathBuf, FsError> {
     .await
 }
 
-/// A file system and the device below it.
-struct Look {
-    superblock: Superblock,
-    device_size: Bytes,
-}
-
 /// Reads the first superblock.
-async fn look(device: &Path) -> Result<Look, FsError> {
-    let (bytes, device_size) = extent::read(device, superblock::OFFSET).await?;
-    let superblock = Superblock::parse(&bytes);
-    let superblock = superblock.map_err(|reason| FsError::not_this(device, FsType::Btrfs, reason))?;
-    Ok(Look { superblock, device_size })
+async fn look(device: &Path) -> Result<Look<Superblock>, FsError> {
+    extent::look(device, FsType::Btrfs, superblock::OFFSET, Superblock::parse).await
 }
 
 #[cfg(test)]

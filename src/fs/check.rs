@@ -1,11 +1,17 @@
+use std::ffi::OsStr;
 use std::time::Duration;
 
 use super::error::last_words;
 use super::{Check, FsError};
-use crate::exec::{Invocation, Output, Runner};
+use crate::exec::{Effect, Invocation, Output, Program, Runner};
 
 /// How long a check may take: what it looks at was made by us lately and is nearly empty.
-pub(super) const LIMIT: Duration = Duration::from_secs(30 * 60);
+const LIMIT: Duration = Duration::from_secs(30 * 60);
+
+/// A run of a program that checks.
+pub(super) fn query<'a>(program: Program, arguments: impl IntoIterator<Item = &'a OsStr>) -> Invocation {
+    Invocation { effect: Effect::Query(LIMIT), ..Invocation::query(program, arguments) }
+}
 
 /// Runs a check that ends with 0 where nothing is wrong, and with 1 where something is.
 pub(super) async fn by_code(runner: &dyn Runner, invocation: Invocation) -> Result<Check, FsError> {

@@ -8,6 +8,7 @@ use std::fs::File;
 use std::path::Path;
 
 use self::superblock::Superblock;
+use super::extent::Look;
 use super::{Check, FileSystem, FsError, Growth, Limits, extent};
 use crate::exec::{Invocation, Program, Runner, run_ok};
 use crate::types::{Bytes, FsType, FsUuid, MakeOption, MakeOptions};
@@ -93,18 +94,9 @@ const fn chosen(option: MakeOption) -> &'static [&'static str] {
     }
 }
 
-/// A file system and the device below it.
-struct Look {
-    superblock: Superblock,
-    device_size: Bytes,
-}
-
 /// Reads the superblock through the page cache, where the kernel keeps that of a mounted ext4 too.
-async fn look(device: &Path) -> Result<Look, FsError> {
-    let (bytes, device_size) = extent::read(device, superblock::OFFSET).await?;
-    let superblock = Superblock::parse(&bytes);
-    let superblock = superblock.map_err(|reason| FsError::not_this(device, FsType::Ext4, reason))?;
-    Ok(Look { superblock, device_size })
+async fn look(device: &Path) -> Result<Look<Superblock>, FsError> {
+    extent::look(device, FsType::Ext4, superblock::OFFSET, Superblock::parse).await
 }
 
 #[cfg(test)]

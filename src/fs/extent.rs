@@ -10,14 +10,32 @@ use nix::sys::statvfs::statvfs;
 
 use super::gauge::GAUGE;
 use super::{FsError, Growth, blocking};
-use crate::types::Bytes;
+use crate::types::{Bytes, FsType};
+
+/// A file system's superblock, and the size of the device below it.
+pub(super) struct Look<S> {
+    pub(super) superblock: S,
+    pub(super) device_size: Bytes,
+}
+
+/// Reads the superblock of a file system, which lies at `offset`.
+///
+/// # Errors
+/// The device cannot be read, or `parse` finds that this is none.
+pub(super) async fn look<S, const LENGTH: usize>(
+    device: &Path,
+    fs: FsType,
+    offset: u64,
+    parse: fn(&[u8; LENGTH]) -> Result<S, &'static str>,
+) -> Result<Look<S>, FsError> {
+    let (bytes, device_size) = read(device, offset).await?;
+    let superblock = parse(&bytes).map_err(|reason| FsError::not_this(device, fs, reason))?;
+    Ok(Look { superblock, device_size })
+}
 
 /// Bytes of a device, and its size. They come through the page cache: of a mounted file system, only some
 /// keep there what they have.
-pub(super) async fn read<const LENGTH: usize>(
-    device: &Path,
-    offset: u64,
-) -> Result<([u8; LENGTH], Bytes), FsError> {
+async fn read<const LENGTH: usize>(device: &Path, offset: u64) -> Result<([u8; LENGTH], Bytes), FsError> {
     let device = device.to_owned();
     blocking(move || {
         let io = |source| FsError::io(&device, "its superblock cannot be read", source);

@@ -8,6 +8,7 @@ use std::fs::File;
 use std::path::Path;
 
 use self::superblock::Superblock;
+use super::extent::Look;
 use super::{Check, FileSystem, FsError, Growth, Limits, extent};
 use crate::exec::{Invocation, Program, Runner, run_ok};
 use crate::types::{Bytes, FsType, FsUuid, MakeOption, MakeOptions};
@@ -90,18 +91,9 @@ const fn chosen(option: MakeOption) -> &'static [&'static str] {
     }
 }
 
-/// A file system and the device below it.
-struct Look {
-    superblock: Superblock,
-    device_size: Bytes,
-}
-
 /// Reads the superblock as it is on the disk. That of a mounted XFS may be older than what has grown.
-async fn look(device: &Path) -> Result<Look, FsError> {
-    let (bytes, device_size) = extent::read(device, 0).await?;
-    let superblock = Superblock::parse(&bytes);
-    let superblock = superblock.map_err(|reason| FsError::not_this(device, FsType::Xfs, reason))?;
-    Ok(Look { superblock, device_size })
+async fn look(device: &Path) -> Result<Look<Superblock>, FsError> {
+    extent::look(device, FsType::Xfs, 0, Superblock::parse).await
 }
 
 #[cfg(test)]

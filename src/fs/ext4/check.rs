@@ -1,16 +1,15 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use super::super::check::LIMIT;
+use super::super::check::query;
 use super::super::error::last_words;
 use super::super::{Check, FsError};
-use crate::exec::{Effect, Invocation, Output, Program, Runner};
+use crate::exec::{Output, Program, Runner};
 
 /// Runs `e2fsck -f -n`: everything is checked, nothing written, no question asked.
 pub(super) async fn run(runner: &dyn Runner, device: &Path) -> Result<Check, FsError> {
     let arguments = [OsStr::new("-f"), OsStr::new("-n"), device.as_os_str()];
-    let mut invocation = Invocation::query(Program::E2fsck, arguments);
-    invocation.effect = Effect::Query(LIMIT);
+    let invocation = query(Program::E2fsck, arguments);
     let command = invocation.to_string();
     let output = runner.run(invocation).await?;
     decode(command, &output)
