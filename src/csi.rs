@@ -14,7 +14,7 @@ pub(crate) mod span;
 pub mod status;
 mod stock;
 
-pub use capabilities::{CONTROLLER, NODE, PLUGIN, ROUTER, controller as controller_capabilities};
+pub use capabilities::{CONTROLLER, NODE, PLUGIN, router as router_capabilities};
 pub use controller::Controller;
 pub use identity::Identity;
 pub use node::Node;

@@ -15,21 +15,13 @@ pub const PLUGIN: [plugin::Type; 3] = [
     plugin::Type::VolumeExpansion(plugin::VolumeExpansion { r#type: volume_expansion::Type::Online as i32 }),
 ];
 
-/// Of the Controller service of one machine.
+/// Of the Controller service.
 pub const CONTROLLER: [controller::rpc::Type; 5] = [
     controller::rpc::Type::CreateDeleteVolume,
     controller::rpc::Type::GetCapacity,
     controller::rpc::Type::ExpandVolume,
     controller::rpc::Type::SingleNodeMultiWriter,
     controller::rpc::Type::ListVolumes,
-];
-
-/// Of the Controller service of a whole cluster: while a node is away, a list would be false.
-pub const ROUTER: [controller::rpc::Type; 4] = [
-    controller::rpc::Type::CreateDeleteVolume,
-    controller::rpc::Type::GetCapacity,
-    controller::rpc::Type::ExpandVolume,
-    controller::rpc::Type::SingleNodeMultiWriter,
 ];
 
 /// Of the Node service.
@@ -48,12 +40,22 @@ pub(super) fn plugin() -> Vec<proto::PluginCapability> {
     PLUGIN.map(|capability| proto::PluginCapability { r#type: Some(capability) }).into()
 }
 
-/// Those of a Controller service, as messages.
-pub fn controller<const N: usize>(
-    offered: [controller::rpc::Type; N],
+/// Those of the Controller service, as messages.
+pub(super) fn controller() -> Vec<proto::ControllerServiceCapability> {
+    messages(CONTROLLER)
+}
+
+/// Those of the Controller service of a whole cluster, as messages: while a node is away, a list would be false.
+pub fn router() -> Vec<proto::ControllerServiceCapability> {
+    messages(CONTROLLER.into_iter().filter(|rpc| *rpc != controller::rpc::Type::ListVolumes))
+}
+
+fn messages(
+    offered: impl IntoIterator<Item = controller::rpc::Type>,
 ) -> Vec<proto::ControllerServiceCapability> {
     let capability = |rpc| controller::Type::Rpc(controller::Rpc { r#type: rpc as i32 });
-    offered.map(|rpc| proto::ControllerServiceCapability { r#type: Some(capability(rpc)) }).into()
+    let message = |rpc| proto::ControllerServiceCapability { r#type: Some(capability(rpc)) };
+    offered.into_iter().map(message).collect()
 }
 
 pub(super) fn node() -> Vec<proto::NodeServiceCapability> {

@@ -3,8 +3,7 @@ use std::sync::Arc;
 
 use tonic::{Request, Response, Status};
 
-use super::capabilities::{self, CONTROLLER};
-use super::{convert, span, status};
+use super::{capabilities, convert, span, status};
 use crate::proto::csi::v1 as proto;
 use crate::volume::{Capacity, CreateRequest, Volumes};
 
@@ -90,7 +89,7 @@ impl proto::controller_server::Controller for Controller {
         &self,
         _: Request<proto::ControllerGetCapabilitiesRequest>,
     ) -> Result<Response<proto::ControllerGetCapabilitiesResponse>, Status> {
-        let capabilities = capabilities::controller(CONTROLLER);
+        let capabilities = capabilities::controller();
         Ok(Response::new(proto::ControllerGetCapabilitiesResponse { capabilities }))
     }
 

@@ -13,7 +13,7 @@ use super::names::Names;
 use super::room::{Choice, add, room};
 use super::{Fleet, Lost, lost};
 use crate::cluster::{Events, Labels, Nodes};
-use crate::csi::{ROUTER, controller_capabilities, convert, span};
+use crate::csi::{convert, router_capabilities, span};
 use crate::link::Session;
 use crate::proto::csi::v1 as proto;
 use crate::types::{ClusterId, NodeName, Segment, VolumeId};
@@ -151,7 +151,7 @@ impl proto::controller_server::Controller for Router {
         &self,
         _: Request<proto::ControllerGetCapabilitiesRequest>,
     ) -> Result<Response<proto::ControllerGetCapabilitiesResponse>, Status> {
-        let capabilities = controller_capabilities(ROUTER);
+        let capabilities = router_capabilities();
         Ok(Response::new(proto::ControllerGetCapabilitiesResponse { capabilities }))
     }
 

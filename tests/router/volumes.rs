@@ -127,7 +127,8 @@ async fn what_is_offered_is_what_a_node_offers_and_no_lists() {
     let replica = Replica::start(&server, patient()).await;
     let request = csi::ControllerGetCapabilitiesRequest {};
     let answer = replica.client().controller_get_capabilities(request).await.unwrap().into_inner();
-    assert_eq!(answer.capabilities, quarry::csi::controller_capabilities(quarry::csi::ROUTER));
+    assert_eq!(answer.capabilities, quarry::csi::router_capabilities());
+    assert_eq!(answer.capabilities.len(), quarry::csi::CONTROLLER.len() - 1);
     let listed = replica.client().list_volumes(csi::ListVolumesRequest::default()).await;
     refused(listed, Code::Unimplemented, "");
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
-use quarry::csi::{Identity, ROUTER, controller_capabilities};
+use quarry::csi::{Identity, router_capabilities};
 use quarry::proto::csi::v1 as csi;
 use quarry::types::VG_KEY_PREFIX;
 use tokio::net::UnixListener;
@@ -47,7 +47,7 @@ impl csi::controller_server::Controller for Driver {
         &self,
         _: Request<csi::ControllerGetCapabilitiesRequest>,
     ) -> Result<Response<csi::ControllerGetCapabilitiesResponse>, Status> {
-        let capabilities = controller_capabilities(ROUTER);
+        let capabilities = router_capabilities();
         Ok(Response::new(csi::ControllerGetCapabilitiesResponse { capabilities }))
     }
 
