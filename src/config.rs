@@ -126,8 +126,7 @@ impl Config {
     /// A value that its setting cannot have, or no volume group.
     pub fn resolve(settings: Settings, hostname: &str) -> Result<Self, ConfigError> {
         let groups = settings.volume_groups.unwrap_or_default();
-        let volume_groups = groups.into_iter().map(|group| setting("volume-groups", group.resolve()));
-        let volume_groups: Vec<_> = volume_groups.collect::<Result<_, _>>()?;
+        let volume_groups = selections(groups)?;
         if volume_groups.is_empty() {
             return Err(ConfigError::NoVolumeGroup);
         }
@@ -163,6 +162,11 @@ impl Config {
             runtime_threads: setting("runtime-threads", threads(settings.runtime_threads))?,
         })
     }
+}
+
+/// What groups are meant.
+fn selections(groups: Vec<GroupSettings>) -> Result<Vec<Selection>, ConfigError> {
+    groups.into_iter().map(|group| setting("volume-groups", group.resolve())).collect()
 }
 
 /// What was typed, and the file's for what was not.

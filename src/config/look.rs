@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use super::flags::with_default;
-use super::{ConfigError, GroupSettings, Settings, default, directory, setting, with_file};
+use super::{ConfigError, GroupSettings, Settings, default, directory, selections, with_file};
 use crate::lvm::Selection;
 
 /// Where the configuration of the driver is looked for that may run here.
@@ -102,14 +102,8 @@ impl LookConfig {
         };
         let usual = || Path::new(USUAL_FILE).exists().then(|| PathBuf::from(USUAL_FILE));
         let settings = with_file(flags.config.or_else(usual), typed)?;
-        let resolve = |groups: Vec<GroupSettings>| {
-            groups
-                .into_iter()
-                .map(|group| setting("volume-groups", group.resolve()))
-                .collect::<Result<Vec<_>, _>>()
-        };
         Ok(Self {
-            volume_groups: settings.volume_groups.map(resolve).transpose()?,
+            volume_groups: settings.volume_groups.map(selections).transpose()?,
             run_directory: directory("run-directory", settings.run_directory, default::RUN_DIRECTORY)?,
             lvm_locking_directory: directory(
                 "lvm-locking-directory",
