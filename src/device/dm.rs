@@ -157,7 +157,8 @@ impl Dm {
     pub async fn lies_on(&self, number: DeviceNumber, disks: Vec<PathBuf>) -> Result<bool, DeviceError> {
         self.on_a_thread(move |places| {
             let disks: Result<Vec<_>, _> = disks.iter().map(|disk| node_number(disk)).collect();
-            places.lies_on(number, &disks?.into_iter().flatten().collect::<Vec<_>>())
+            let disks: Vec<_> = disks?.into_iter().flatten().collect();
+            places.are_on(places.sysfs.below(number)?, &disks)
         })
         .await
     }
@@ -183,10 +184,11 @@ impl Places {
         Err(DeviceError::NoNode { number, kernel: self.sysfs.kernel_name(number) })
     }
 
-    /// Disks may lie on others in turn, as those of several paths do: whatever is below them is theirs.
-    fn lies_on(&self, number: DeviceNumber, disks: &[DeviceNumber]) -> Result<bool, DeviceError> {
-        for below in self.sysfs.below(number)?.into_iter().filter(|below| !disks.contains(below)) {
-            if self.sysfs.below(below)?.is_empty() || !self.lies_on(below, disks)? {
+    /// Whether devices are among the disks, or lie on them. Disks may lie on others in turn, as those of several paths do: whatever is below them is theirs.
+    fn are_on(&self, devices: Vec<DeviceNumber>, disks: &[DeviceNumber]) -> Result<bool, DeviceError> {
+        for device in devices.into_iter().filter(|device| !disks.contains(device)) {
+            let below = self.sysfs.below(device)?;
+            if below.is_empty() || !self.are_on(below, disks)? {
                 return Ok(false);
             }
         }
