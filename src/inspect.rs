@@ -19,4 +19,4 @@ pub use machine::{InspectError, Machine, Scope};
 pub use manifests::{ReclaimPolicy, manifests};
 pub use place::Place;
 pub use table::table;
-pub use volumes::{Claim, VolumeRow, volumes};
+pub use volumes::{VolumeRow, volumes};

@@ -29,7 +29,9 @@ mod usage;
 mod volumes;
 
 pub use error::VolumeError;
+pub use growth::serves;
 pub use paths::places;
+pub use prepare::BLANK_AGE;
 pub use publish::PublishRequest;
 pub use request::{Capacity, CapacityRequest, CreateRequest, Expanded, Usage, VolumeInfo, VolumeUsage};
 pub use unused::{Unused, UnusedVolume};

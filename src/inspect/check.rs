@@ -7,14 +7,12 @@ use super::machine::Seen;
 use super::table::size;
 use super::{Machine, VolumeRow, volumes};
 use crate::fs;
-use crate::lvm::{Health, View};
-use crate::types::{Owner, VolumeState};
+use crate::lvm::{Health, LvRow, View};
+use crate::types::{Owner, VolumeMode, VolumeState};
+use crate::volume::{BLANK_AGE, serves};
 
 /// After this long a volume that nobody has used may be one that nobody will.
 const UNUSED_AGE: Duration = Duration::from_secs(60 * 60);
-
-/// After this long a blank volume is never written to any more (`volume::prepare`).
-const BLANK_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Something that a person may want to do something about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -71,7 +69,7 @@ fn of_group(group: &Seen, findings: &mut Vec<Finding>) {
     if group.chosen && group.health == Health::Healthy {
         findings.extend(of_room(group, view));
     }
-    findings.extend(view.lvs().filter_map(|lv| left_over(group, view, &lv.name, &lv.tags)));
+    findings.extend(view.lvs().filter_map(|lv| left_over(group, view, lv)));
 }
 
 fn of_room(group: &Seen, view: &View) -> Option<Finding> {
@@ -94,13 +92,11 @@ fn of_room(group: &Seen, view: &View) -> Option<Finding> {
 }
 
 /// What an interrupted expansion of a raw block volume left.
-fn left_over(group: &Seen, view: &View, lv: &str, tags: &[String]) -> Option<Finding> {
-    let Ok(Owner::Growth(growth)) = Owner::parse(tags.iter().map(String::as_str)) else { return None };
-    let target = view.lv_by_uuid(&growth.target);
-    let serves = target.is_some_and(|lv| view.vg.extent_size.round_down(lv.size) < growth.extents);
-    (!serves).then(|| {
+fn left_over(group: &Seen, view: &View, lv: &LvRow) -> Option<Finding> {
+    let Ok(Owner::Growth(growth)) = lv.owner() else { return None };
+    (!serves(view, &growth)).then(|| {
         let found = "an interrupted expansion left it, and it serves nothing any more";
-        note(format!("{}/{lv}", group.name), found, "nothing: the driver removes it when it starts")
+        note(format!("{}/{}", group.name, lv.name), found, "nothing: the driver removes it when it starts")
     })
 }
 
@@ -154,7 +150,7 @@ fn of_state(volume: &VolumeRow, path: &str) -> Option<Finding> {
 async fn dead(volume: &VolumeRow) -> Option<Finding> {
     let place = volume.places.first()?;
     // Block volumes have no file system, and whoever asks a suspended one would wait.
-    if volume.mode.as_deref() == Some("block") || volume.details.suspended {
+    if volume.mode == Some(VolumeMode::Block.word()) || volume.details.suspended {
         return None;
     }
     let fs::Health::Dead(reason) = fs::health(&place.path).await else { return None };

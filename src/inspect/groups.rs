@@ -79,7 +79,7 @@ fn content(view: &View, reserve: Bytes, usable: bool) -> Content {
 }
 
 fn is_volume(lv: &LvRow) -> bool {
-    matches!(Owner::parse(lv.tags.iter().map(String::as_str)), Ok(Owner::Volume(_)))
+    matches!(lv.owner(), Ok(Owner::Volume(_)))
 }
 
 impl GroupRow {

@@ -8,7 +8,7 @@ use tokio_util::task::TaskTracker;
 use crate::device::Dm;
 use crate::exec::{Host, MissingPrograms, Programs};
 use crate::lvm::{
-    EngineError, EngineKind, Group, GroupError, Groups, Health, LocalBackend, LocalOptions, Selection,
+    EngineError, EngineKind, Group, GroupError, Groups, Health, LocalBackend, LocalOptions, LvRow, Selection,
     Settings, View,
 };
 use crate::types::{Bytes, Owner, VgName, VgUuid, chain};
@@ -122,9 +122,8 @@ async fn see(group: &Arc<Group>, chosen: Option<&[Selection]>) -> Option<Seen> {
 
 impl Seen {
     fn holds_volumes(&self) -> bool {
-        let ours =
-            |tags: &Vec<String>| !matches!(Owner::parse(tags.iter().map(String::as_str)), Ok(Owner::Foreign));
-        self.view.as_ref().is_ok_and(|view| view.lvs().any(|lv| ours(&lv.tags)))
+        let ours = |lv: &LvRow| !matches!(lv.owner(), Ok(Owner::Foreign));
+        self.view.as_ref().is_ok_and(|view| view.lvs().any(ours))
     }
 }
 

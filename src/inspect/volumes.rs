@@ -10,7 +10,8 @@ use crate::device::Dm;
 use crate::fs;
 use crate::lvm::LvRow;
 use crate::types::{
-    BlockDevice, Bytes, DmName, DmUuid, LvName, Owner, VgName, VgUuid, VolumeMode, VolumeState, VolumeTags,
+    BlockDevice, Bytes, Claim, DmName, DmUuid, LvName, Owner, VgName, VgUuid, VolumeMode, VolumeState,
+    VolumeTags,
 };
 use crate::volume::places;
 
@@ -34,7 +35,7 @@ pub struct VolumeRow {
     /// How it lies on the disks, in LVM's words.
     pub layout: String,
     /// Its file system, or `block`.
-    pub mode: Option<String>,
+    pub mode: Option<&'static str>,
     /// What it has been through.
     pub state: Option<&'static str>,
     /// Where it is mounted or bound.
@@ -43,15 +44,6 @@ pub struct VolumeRow {
     pub fault: Option<String>,
     #[serde(skip)]
     pub(super) details: Details,
-}
-
-/// A claim's name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Claim {
-    /// Its namespace.
-    pub namespace: String,
-    /// Its name in it.
-    pub name: String,
 }
 
 /// What is not for the table.
@@ -78,7 +70,7 @@ pub async fn volumes(machine: &Machine) -> Vec<VolumeRow> {
 
 /// `None` for an LV that is no volume: somebody else's, or a hidden helper.
 async fn row(machine: &Machine, group: &Seen, lv: &LvRow) -> Option<VolumeRow> {
-    let (tags, fault) = match (&lv.fault, Owner::parse(lv.tags.iter().map(String::as_str))) {
+    let (tags, fault) = match (&lv.fault, lv.owner()) {
         (Some(fault), _) => (None, Some(fault.clone())),
         (None, Ok(Owner::Volume(tags))) => (Some(tags), None),
         (None, Ok(Owner::Growth(_) | Owner::Foreign)) => return None,
@@ -90,9 +82,8 @@ async fn row(machine: &Machine, group: &Seen, lv: &LvRow) -> Option<VolumeRow> {
         Some(VolumeMode::Filesystem(_)) => used(&places).await,
         Some(VolumeMode::Block) | None => None,
     };
-    let claim = tags.as_ref().and_then(|tags| tags.claim.clone());
     Some(VolumeRow {
-        claim: claim.map(|claim| Claim { namespace: claim.namespace, name: claim.name }),
+        claim: tags.as_ref().and_then(|tags| tags.claim.clone()),
         name: tags.as_ref().map(|tags| tags.name.to_string()),
         handle: format!("{}/{}", group.uuid, lv.name),
         volume_group: group.name.to_string(),
@@ -100,7 +91,7 @@ async fn row(machine: &Machine, group: &Seen, lv: &LvRow) -> Option<VolumeRow> {
         size_bytes: lv.size,
         used_bytes,
         layout: lv.kind.clone(),
-        mode: mode.map(word),
+        mode: mode.map(VolumeMode::word),
         state: tags.as_ref().map(|tags| tags.state.word()),
         places,
         fault,
@@ -112,13 +103,6 @@ async fn row(machine: &Machine, group: &Seen, lv: &LvRow) -> Option<VolumeRow> {
             tags,
         },
     })
-}
-
-fn word(mode: VolumeMode) -> String {
-    match mode {
-        VolumeMode::Filesystem(fs) => fs.name().to_owned(),
-        VolumeMode::Block => "block".to_owned(),
-    }
 }
 
 async fn places_of(dm: &Dm, group: &Seen, lv: &LvRow) -> Vec<Place> {
@@ -155,7 +139,7 @@ impl VolumeRow {
             size(self.size_bytes),
             or_nothing(self.used_bytes.map(Bytes::new).map(size)),
             self.layout.clone(),
-            or_nothing(self.mode.clone()),
+            or_nothing(self.mode.map(str::to_owned)),
             self.state.unwrap_or("unreadable").to_owned(),
             self.published(),
         ]

@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use crate::types::{Bytes, ExtentSize, Extents, LvUuid, PeRange, PvUuid, VgName, VgUuid};
+use crate::types::{Bytes, ExtentSize, Extents, LvUuid, Owner, PeRange, PvUuid, TagError, VgName, VgUuid};
 
 /// LVM's answer to one command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -83,6 +83,14 @@ pub struct LvRow {
 }
 
 impl LvRow {
+    /// Whose it is, by its tags.
+    ///
+    /// # Errors
+    /// They begin like ours and make no sense.
+    pub fn owner(&self) -> Result<Owner, TagError> {
+        Owner::parse(self.tags.iter().map(String::as_str))
+    }
+
     /// How long ago it was made; `None` where that is unknown, or lies in the future.
     pub fn age(&self) -> Option<Duration> {
         self.created.and_then(|created| SystemTime::now().duration_since(created).ok())

@@ -46,8 +46,7 @@ impl Turn {
     }
 
     async fn resume(&mut self) -> Result<(), GroupError> {
-        let ours =
-            |lv: &&LvRow| !matches!(Owner::parse(lv.tags.iter().map(String::as_str)), Ok(Owner::Foreign));
+        let ours = |lv: &&LvRow| !matches!(lv.owner(), Ok(Owner::Foreign));
         let stuck = self.view()?.lvs().filter(|lv| lv.suspended).filter(ours);
         let names: Vec<LvName> = stuck.filter_map(|lv| lv.name.parse().ok()).collect();
         for name in names {

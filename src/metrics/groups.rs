@@ -100,7 +100,7 @@ impl Shown {
     fn volumes(&self) -> impl Iterator<Item = (VolumeState, u64)> {
         let mut counts: BTreeMap<&'static str, u64> = BTreeMap::new();
         for lv in self.view.iter().flat_map(|view| view.lvs()) {
-            let state = match Owner::parse(lv.tags.iter().map(String::as_str)) {
+            let state = match lv.owner() {
                 Ok(Owner::Volume(tags)) => tags.state,
                 Ok(Owner::Growth(_)) => VolumeState::Growing,
                 Ok(Owner::Foreign) | Err(_) => continue,

@@ -2,6 +2,9 @@ use std::fmt;
 
 use super::{FsType, MountOptions};
 
+/// The word for a raw block volume; any other is a file system's name.
+pub(super) const BLOCK: &str = "block";
+
 /// Who may use a volume at once: CSI's `AccessMode`, as far as a volume on one node can serve it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AccessMode {
@@ -22,6 +25,16 @@ pub enum VolumeMode {
     Filesystem(FsType),
     /// As the block device itself.
     Block,
+}
+
+impl VolumeMode {
+    /// One word for it: the name of the file system, or `block`.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Filesystem(fs) => fs.name(),
+            Self::Block => BLOCK,
+        }
+    }
 }
 
 impl fmt::Display for VolumeMode {

@@ -1,5 +1,8 @@
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+
+use super::access::BLOCK;
 use super::{ClusterId, CsiName, Extents, FsType, LvUuid, MakeOptions, VolumeMode, VolumeState};
 
 /// The version of the tags that this release writes. Readers refuse a higher one.
@@ -19,11 +22,8 @@ const MAKE_OPTIONS: &str = "o";
 const GROWTH_TARGET: &str = "t";
 const GROWTH_EXTENTS: &str = "e";
 
-/// The value of [`MODE`] for a raw block volume; any other is a file system's name.
-const BLOCK: &str = "block";
-
 /// The claim that a volume was made for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Claim {
     /// The claim's namespace.
     pub namespace: String,
@@ -90,10 +90,7 @@ pub enum TagError {
 impl VolumeTags {
     /// The tags, ready for LVM.
     pub fn encode(&self) -> Vec<String> {
-        let mode = match self.mode {
-            VolumeMode::Filesystem(fs) => fs.name(),
-            VolumeMode::Block => BLOCK,
-        };
+        let mode = self.mode.word();
         let mut tags = vec![version(), state(self.state), tag(NAME, self.name.as_str()), tag(MODE, mode)];
         if let Some(claim) = &self.claim {
             tags.push(tag(CLAIM_NAMESPACE, &claim.namespace));

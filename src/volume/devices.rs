@@ -2,7 +2,7 @@ use super::VolumeError;
 use super::found::Found;
 use super::volumes::Volumes;
 use crate::device::{Access, Pinned};
-use crate::lvm::Intent;
+use crate::lvm::{Intent, LvRow};
 use crate::types::{BlockDevice, DeviceNumber, DmName, DmUuid, LvName, Owner, VolumeId};
 
 impl Volumes {
@@ -96,7 +96,7 @@ impl Volumes {
         let group = self.groups.all().into_iter().find(|group| *group.uuid() == id.vg);
         let Some(view) = group.and_then(|group| group.earlier_view()) else { return false };
         let lv = view.lvs().find(|lv| DmUuid::of(&id.vg, &lv.uuid) == *uuid);
-        let owner = lv.map(|lv| Owner::parse(lv.tags.iter().map(String::as_str)));
+        let owner = lv.map(LvRow::owner);
         matches!(owner, Some(Ok(Owner::Volume(tags))) if LvName::for_volume(&tags.name) == id.lv)
     }
 }

@@ -77,12 +77,20 @@ pub(super) fn volume_in(view: &View, name: &LvName) -> Result<Option<(LvRow, Vol
     Ok(Some((lv.clone(), tags_of(lv, &view.vg.name, name)?)))
 }
 
+/// What the LV is as a volume, and its tags; `None` where it is none of ours that can be understood.
+pub(super) fn known(group: &Group, view: &View, lv: &LvRow) -> Option<(VolumeInfo, VolumeTags)> {
+    let name: LvName = lv.name.parse().ok()?;
+    let tags = tags_of(lv, &view.vg.name, &name).ok()?;
+    let id = VolumeId { vg: group.uuid().clone(), lv: name };
+    Some((VolumeInfo { id, size: lv.size, mode: tags.mode }, tags))
+}
+
 /// The tags of a volume.
 ///
 /// # Errors
 /// It is somebody else's, or its tags cannot be understood.
 pub(super) fn tags_of(lv: &LvRow, vg: &VgName, name: &LvName) -> Result<VolumeTags, VolumeError> {
-    match Owner::parse(lv.tags.iter().map(String::as_str)) {
+    match lv.owner() {
         Ok(Owner::Volume(tags)) => Ok(tags),
         Ok(Owner::Growth(_) | Owner::Foreign) => {
             Err(VolumeError::NotOurs { vg: vg.clone(), lv: name.clone() })

@@ -104,7 +104,9 @@ impl Volumes {
         let unchanged = growth_in(&view, &growth.name)?.is_some_and(|now| now.lv.uuid == growth.lv.uuid);
         let target = view.lv(&found.id.lv).filter(|lv| lv.uuid == found.lv.uuid);
         // A volume that has become as large by itself is left to a new look at what it lacks.
-        let Some(target) = target.filter(|_| unchanged && serves(&view, growth)) else { return Ok(false) };
+        let Some(target) = target.filter(|_| unchanged && serves(&view, &growth.tags)) else {
+            return Ok(false);
+        };
         let (from, old_size) = (turn.ranges(&growth.name).await?, target.size);
         turn.remove(&growth.name).await?;
         if turn.view()?.vg.seqno != view.vg.seqno + 1 {
@@ -152,14 +154,14 @@ impl Volumes {
         let names: Vec<LvName> = view.lvs().filter_map(|lv| lv.name.parse().ok()).collect();
         for name in names {
             let Ok(Some(growth)) = growth_in(view, &name) else { continue };
-            if serves(view, &growth) {
+            if serves(view, &growth.tags) {
                 continue;
             }
             let Some(lock) = self.locks.try_take_growth(&growth.tags.target).await? else { continue };
             let mut turn = group.turn(Intent::Change).await?;
             let view = Arc::clone(turn.view()?);
             let now = growth_in(&view, &name)?.filter(|now| now.lv.uuid == growth.lv.uuid);
-            if now.is_some_and(|now| !serves(&view, &now)) {
+            if now.is_some_and(|now| !serves(&view, &now.tags)) {
                 turn.remove(&name).await?;
                 tracing::info!(vg = %view.vg.name, lv = %name, "removed what an interrupted expansion left");
             }
@@ -183,16 +185,16 @@ fn with_free(view: &View, extents: Extents) -> View {
     view
 }
 
-/// Whether the volume that the extents are for is there, and still lacks them.
-fn serves(view: &View, growth: &Growth) -> bool {
-    let target = view.lv_by_uuid(&growth.tags.target);
-    target.is_some_and(|target| view.vg.extent_size.round_down(target.size) < growth.tags.extents)
+/// Whether the volume that a hidden LV's extents are for is there, and still lacks them.
+pub fn serves(view: &View, growth: &GrowthTags) -> bool {
+    let target = view.lv_by_uuid(&growth.target);
+    target.is_some_and(|target| view.vg.extent_size.round_down(target.size) < growth.extents)
 }
 
 /// The hidden LV of that name, if there is one and it is ours.
 fn growth_in(view: &View, name: &LvName) -> Result<Option<Growth>, VolumeError> {
     let Some(lv) = view.lv(name) else { return Ok(None) };
-    match Owner::parse(lv.tags.iter().map(String::as_str)) {
+    match lv.owner() {
         Ok(Owner::Growth(tags)) => Ok(Some(Growth { lv: lv.clone(), name: name.clone(), tags })),
         Ok(Owner::Volume(_) | Owner::Foreign) | Err(_) => {
             Err(VolumeError::NotOurs { vg: view.vg.name.clone(), lv: name.clone() })

@@ -1,8 +1,7 @@
-use super::found::tags_of;
+use super::found::known;
 use super::volumes::Volumes;
 use super::{VolumeError, VolumeInfo};
-use crate::lvm::{Health, LvRow, View};
-use crate::types::{LvName, VgUuid, VolumeId};
+use crate::lvm::Health;
 
 impl Volumes {
     /// All volumes of the groups that serve here, in the order of their ids. LVs of others, and those whose tags
@@ -25,15 +24,10 @@ impl Volumes {
                 | Health::LongName => continue,
             }
             let view = group.view().await?;
-            volumes.extend(view.lvs().filter_map(|lv| volume(group.uuid(), &view, lv)));
+            let known = view.lvs().filter_map(|lv| known(&group, &view, lv));
+            volumes.extend(known.map(|(info, _)| info));
         }
         volumes.sort_unstable_by(|one, other| one.id.cmp(&other.id));
         Ok(volumes)
     }
-}
-
-fn volume(vg: &VgUuid, view: &View, lv: &LvRow) -> Option<VolumeInfo> {
-    let name: LvName = lv.name.parse().ok()?;
-    let tags = tags_of(lv, &view.vg.name, &name).ok()?;
-    Some(VolumeInfo { id: VolumeId { vg: vg.clone(), lv: name }, size: lv.size, mode: tags.mode })
 }

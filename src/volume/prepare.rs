@@ -18,7 +18,7 @@ const CONTENT_AGE: Duration = Duration::from_secs(60 * 60);
 
 /// After this long a blank volume is left to a person, whatever it holds: its tags may have come back
 /// with an old backup of the metadata, and what it holds may be somebody's.
-const BLANK_AGE: Duration = Duration::from_secs(24 * 60 * 60);
+pub const BLANK_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Volumes {
     /// Begins to prepare a blank volume, or joins the preparation that is under way.

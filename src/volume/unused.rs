@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::found::{Found, tags_of, volume_in};
+use super::found::{Found, known, volume_in};
 use super::volumes::Volumes;
 use super::{VolumeError, VolumeInfo};
 use crate::lvm::{Group, LvRow, View};
@@ -89,13 +89,10 @@ impl Volumes {
 }
 
 fn never_used(group: &Group, view: &View, lv: &LvRow) -> Option<UnusedVolume> {
-    let name: LvName = lv.name.parse().ok()?;
-    let tags = tags_of(lv, &view.vg.name, &name).ok()?;
+    let (info, tags) = known(group, view, lv)?;
     if !is_virgin(tags.state) {
         return None;
     }
-    let id = VolumeId { vg: group.uuid().clone(), lv: name };
-    let info = VolumeInfo { id, size: lv.size, mode: tags.mode };
     Some(UnusedVolume { info, uuid: lv.uuid.clone(), age: lv.age()?, tags })
 }
 
