@@ -23,10 +23,7 @@ mod user;
 
 use std::path::PathBuf;
 
-/// The name of the volume number so and so, as csi-provisioner would make it.
-fn name(number: usize) -> String {
-    format!("pvc-00000000-0000-4000-8000-{number:012}")
-}
+use crate::driver::pv_name as name;
 
 /// Where that volume is staged.
 fn staging(number: usize) -> PathBuf {

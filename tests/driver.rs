@@ -3,12 +3,13 @@
 mod client;
 mod log;
 mod lvm;
+pub(crate) mod processes;
 mod volume;
 
 pub(crate) use client::{Client, Mode, refused};
 pub(crate) use log::Log;
 pub(crate) use lvm::{command, lock_group, make_group, report, sh, waits_for_lock};
-pub(crate) use volume::{SIZE, Volume, lv_of};
+pub(crate) use volume::{SIZE, Volume, lv_of, pv_name};
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};

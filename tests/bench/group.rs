@@ -17,11 +17,6 @@ pub(super) fn make(options: &[&str]) {
     command("vgcreate", &[options, &["-q", "-y", VG, disk]].concat());
 }
 
-/// The name of the volume number so and so.
-pub(super) fn name(number: usize) -> String {
-    format!("pvc-00000000-0000-4000-8000-{number:012}")
-}
-
 /// What is free in the metadata area, in bytes.
 pub(super) fn metadata_free() -> u64 {
     report("vgs", "vg_mda_free", VG)[0].parse().unwrap()

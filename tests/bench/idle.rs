@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::ours::Ours;
 use super::processes;
 use super::report::{Figure, Report};
+use crate::driver::processes::is_lvm_shell;
 
 /// For so many minutes. The driver looks at the machine once a minute.
 const MINUTES: u32 = 3;
@@ -25,7 +26,7 @@ pub(super) struct Memory {
 impl Memory {
     pub(super) fn of(ours: &Ours) -> Self {
         let pid = ours.driver.pid();
-        let shells = processes::children(pid).into_iter().filter(|pid| processes::is_shell(*pid));
+        let shells = processes::children(pid).into_iter().filter(|pid| is_lvm_shell(*pid));
         Self { driver: processes::anonymous_mib(pid), shells: shells.map(processes::anonymous_mib).sum() }
     }
 }

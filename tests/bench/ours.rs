@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 
 use quarry::proto::csi::v1 as csi;
 
+use super::processes;
 use super::samples::Samples;
-use super::{group, processes};
-use crate::driver::{Client, Driver, Mode, VG, folder, until};
+use crate::driver::processes::is_lvm_shell;
+use crate::driver::{Client, Driver, Mode, VG, folder, pv_name, until};
 
 /// The driver to measure, where this variable names one: `make bench` names the one that is built for use.
 const DRIVER: &str = "QUARRY_BENCH_DRIVER";
@@ -68,7 +69,7 @@ impl Ours {
 
     /// Makes a volume as csi-provisioner has it made, and tells how long the call took.
     pub(super) async fn create(&self, size: u64, mode: Mode) -> (Volume, Duration) {
-        let name = group::name(self.created.fetch_add(1, Ordering::Relaxed));
+        let name = pv_name(self.created.fetch_add(1, Ordering::Relaxed));
         let claim = [("name", "data-database-0"), ("namespace", "production"), ("name", name.as_str())];
         let kinds = ["pvc", "pvc", "pv"];
         let parameters: HashMap<_, _> = kinds
@@ -102,7 +103,7 @@ impl Ours {
     /// capacity, as csi-provisioner does now and then. So each sample begins where nothing else is going on.
     pub(super) async fn rest(&self) {
         until("no program runs for the driver", async || {
-            processes::children(self.driver.pid()).into_iter().all(processes::is_shell)
+            processes::children(self.driver.pid()).into_iter().all(is_lvm_shell)
         })
         .await;
         self.client.clone().capacity().await.unwrap();

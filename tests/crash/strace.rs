@@ -6,27 +6,18 @@ use std::process::{Child, Command, Stdio};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use crate::driver::processes::{is_lvm_shell, parent_of, pids, status};
 use crate::driver::{Driver, until};
 
-/// The driver's only lvm shell, if it has one now: an lvm without arguments.
+/// The driver's only lvm shell, if it has one now.
 pub(super) fn shell_of(driver: &Driver) -> Option<u32> {
-    let parent = format!("PPid:\t{}\n", driver.pid());
-    let words = |pid: u32| fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let is_shell = |pid: u32| words(pid).iter().filter(|byte| **byte == 0).count() == 1;
-    processes("lvm").into_iter().find(|pid| is_shell(*pid) && status(*pid).contains(&parent))
+    let mut shells = processes("lvm").into_iter().filter(|pid| is_lvm_shell(*pid));
+    shells.find(|pid| parent_of(*pid) == Some(driver.pid()))
 }
 
 /// The processes that run a program of that name.
 pub(super) fn processes(name: &str) -> Vec<u32> {
-    let name = format!("Name:\t{name}\n");
-    let entries = fs::read_dir("/proc").unwrap();
-    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    pids.filter(|pid| status(*pid).starts_with(&name)).collect()
-}
-
-/// What proc(5) tells of a process; nothing of one that is gone.
-fn status(pid: u32) -> String {
-    fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default()
+    pids().filter(|pid| status(*pid, "Name").is_some_and(|found| found == name)).collect()
 }
 
 /// Sends a signal.
@@ -85,8 +76,8 @@ impl Tracer {
             .stdin(Stdio::null())
             .spawn()
             .unwrap();
-        let traced = format!("TracerPid:\t{}\n", strace.id());
-        until("strace has attached", async || status(shell).contains(&traced)).await;
+        let tracer = strace.id().to_string();
+        until("strace has attached", async || status(shell, "TracerPid").as_ref() == Some(&tracer)).await;
         Self(strace)
     }
 

@@ -20,6 +20,11 @@ pub(crate) struct Volume {
 /// The size of an ext4 or raw volume whose size does not matter.
 pub(crate) const SIZE: u64 = 16 * MIB;
 
+/// The name of the volume number so and so, as csi-provisioner would make it; its LV has the same.
+pub(crate) fn pv_name(number: usize) -> String {
+    format!("pvc-00000000-0000-4000-8000-{number:012}")
+}
+
 /// The LV of the volume that is asked for by that name.
 pub(crate) fn lv_of(name: &str) -> LvName {
     LvName::for_volume(&name.parse::<CsiName>().unwrap())

@@ -10,6 +10,7 @@ use quarry::lvm::{Backend, Command, Engine, EngineError, LocalBackend, LocalOpti
 use quarry::types::{Extents, LvName, VgName};
 use tokio_util::task::TaskTracker;
 
+use crate::driver::processes::{pids, status};
 pub(super) use crate::driver::{lock_group as lock, waits_for_lock};
 
 /// Boots a machine with so many disks of 256 MiB, makes the group `vg0` on all of them, and tests.
@@ -152,13 +153,7 @@ pub(super) fn shell(line: &str) -> std::process::Command {
 
 /// The process numbers of every lvm that runs, zombies too, without those that stock commands started.
 pub(super) fn lvms() -> Vec<u32> {
-    let processes = std::fs::read_dir("/proc")
-        .unwrap()
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    let is_lvm = |pid: &u32| {
-        std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| stat.contains("(lvm)"))
-    };
-    processes.filter(is_lvm).collect()
+    pids().filter(|pid| status(*pid, "Name").is_some_and(|name| name == "lvm")).collect()
 }
 
 pub(super) fn signal(pid: u32, signal: nix::sys::signal::Signal) {

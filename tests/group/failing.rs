@@ -4,13 +4,8 @@ use std::time::Duration;
 
 use tonic::Code;
 
-use super::support::{OTHER, announce};
-use crate::driver::{
-    self, Client, Driver, MIB, Mode, SIZE, VG, Volume, command, make_group, report, sh, until,
-};
-
-/// A disk whose table the test exchanges.
-const DISK: &str = "/dev/mapper/disk";
+use super::support::{Does, OTHER, announce, make_fickle, now, recovers};
+use crate::driver::{self, Client, Driver, Mode, SIZE, VG, Volume, command, make_group, report, sh, until};
 
 /// How long a call may take that nobody can answer.
 const PATIENT: Duration = Duration::from_secs(20);
@@ -18,14 +13,8 @@ const PATIENT: Duration = Duration::from_secs(20);
 /// Boots a machine with [`VG`] on a disk that can fail, and [`OTHER`] on one that does not.
 fn boot(body: impl AsyncFnOnce(Driver, Client)) {
     lab::Machine::new().disk("1G").disk("512M").boot(|| {
-        let disks = lab::disks();
-        let under = disks[0].display();
-        // Not from its first sector on: the same label must not be found on two devices.
-        sh(&format!(
-            "echo 0 $(($(blockdev --getsz {under}) - 2048)) linear {under} 2048 > /table; dmsetup create disk /table"
-        ));
-        make_group(VG, &[DISK.into()]);
-        make_group(OTHER, &disks[1..]);
+        make_fickle(VG);
+        make_group(OTHER, &lab::disks()[1..]);
         driver::run(async {
             let arguments = ["--volume-group", VG, "--volume-group", OTHER, "--lvm-patience", "5s"];
             let driver = Driver::start_with(&arguments).await;
@@ -37,14 +26,8 @@ fn boot(body: impl AsyncFnOnce(Driver, Client)) {
 
 /// Lets the disk serve again, which the kernel tells of.
 fn serve() {
-    fail(false);
+    now(Does::Serve);
     announce(&lab::disks()[0]);
-}
-
-/// From now on whoever reads from the disk or writes to it gets an error, or is served again.
-fn fail(fails: bool) {
-    let table = if fails { "--table \"0 $(blockdev --getsz /dev/mapper/disk) error\"" } else { "/table" };
-    sh(&format!("dmsetup suspend --noflush --nolockfs disk; dmsetup load disk {table}; dmsetup resume disk"));
 }
 
 /// Volumes of each kind with something in them, all of them in use.
@@ -96,9 +79,7 @@ async fn changes_are_refused(client: &Client, volumes: &[Volume], unused: &Volum
 
 /// Demands that all is as it was, and that everything goes on.
 async fn all_is_well(client: &Client, before: &[String], volumes: &[Volume], unused: &Volume) {
-    let mut client = client.clone();
-    until("the group is well again", async || client.clone().capacity_in(VG).await.unwrap().0 > 64 * MIB)
-        .await;
+    recovers(client).await;
     assert_eq!(recorded(), before, "nothing was made, removed or changed");
     for volume in volumes {
         volume.end().await;
@@ -110,8 +91,7 @@ async fn all_is_well(client: &Client, before: &[String], volumes: &[Volume], unu
         assert_eq!(volume.grow_by(1).await.unwrap(), volume.size_and(1));
     }
     unused.delete().await.unwrap();
-    let made = client.create_in(VG, "pvc-again", SIZE, Mode::Block).await.unwrap();
-    client.delete(&made.volume_id).await.unwrap();
+    recovers(client).await;
     assert_eq!(report("lvs", "lv_name", VG).len(), volumes.len());
 }
 
@@ -122,7 +102,7 @@ fn a_disk_that_returns_errors_costs_nothing_that_was_there_and_all_goes_on_when_
         let unused = Volume::create(&client, "pvc-unused", Mode::Ext4).await;
         unused.prepared().await;
         let before = recorded();
-        fail(true);
+        now(Does::Fail);
         changes_are_refused(&client, &volumes, &unused).await;
         for volume in &volumes[..2] {
             // The file systems notice too.
@@ -141,15 +121,13 @@ fn a_disk_that_answers_nothing_holds_up_its_own_group_only_and_what_was_asked_is
         let unused = Volume::create(&client, "pvc-unused", Mode::Ext4).await;
         unused.prepared().await;
         let before = recorded();
-        command("dmsetup", &["suspend", "--noflush", "--nolockfs", "disk"]);
+        command("dmsetup", &["suspend", "--noflush", "--nolockfs", "fickle"]);
         let given_up =
             client.within(Duration::from_secs(2)).create_in(VG, "pvc-sent", SIZE, Mode::Block).await;
         assert!(given_up.is_err());
         changes_are_refused(&client, &volumes, &unused).await;
-        command("dmsetup", &["resume", "disk"]);
-        announce(&lab::disks()[0]);
-        until("the group is well again", async || client.clone().capacity_in(VG).await.unwrap().0 > 64 * MIB)
-            .await;
+        serve();
+        recovers(&client).await;
         // Whether the one that was sent was done is found out by asking again.
         let sent = client.clone().create_in(VG, "pvc-sent", SIZE, Mode::Block).await.unwrap();
         assert_eq!(report("lvs", "lv_name", VG).len(), before.len() + 1);

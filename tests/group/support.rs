@@ -50,6 +50,45 @@ pub(super) fn bring_back(disk: &Path) {
     announce(disk);
 }
 
+/// A disk that does what a test wants.
+pub(super) const FICKLE: &str = "/dev/mapper/fickle";
+
+/// What a fickle disk does.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Does {
+    /// What is asked of it.
+    Serve,
+    /// It returns errors.
+    Fail,
+    /// It returns errors to those who write.
+    FailWrites,
+}
+
+impl Does {
+    /// The machine's first disk, shown so. Its first MiB is left out, since LVM would find the group twice.
+    fn table(self) -> String {
+        let disk = lab::disks().remove(0).display().to_string();
+        let sectors = sh(&format!("blockdev --getsz {disk}")).trim().parse::<u64>().unwrap() - 2048;
+        match self {
+            Self::Serve => format!("0 {sectors} linear {disk} 2048"),
+            Self::Fail => format!("0 {sectors} error"),
+            Self::FailWrites => format!("0 {sectors} flakey {disk} 2048 0 3600 1 error_writes"),
+        }
+    }
+}
+
+/// Makes [`FICKLE`] of the machine's first disk, and a group on it.
+pub(super) fn make_fickle(vg: &str) {
+    sh(&format!("modprobe dm-flakey; dmsetup create fickle --table '{}'", Does::Serve.table()));
+    make_group(vg, &[FICKLE.into()]);
+}
+
+/// From now on the fickle disk does that.
+pub(super) fn now(does: Does) {
+    sh(&format!("dmsetup load fickle --table '{}'", does.table()));
+    sh("dmsetup suspend --noflush --nolockfs fickle; dmsetup resume fickle");
+}
+
 /// A volume with a file in it that is not in use and not active.
 pub(super) async fn resting(client: &Client, name: &str) -> Volume {
     let volume = Volume::in_use(client, name, Mode::Ext4).await;

@@ -1,24 +1,7 @@
 //! A disk that can be read and takes no writes: nothing that LVM could not do is said to be done.
 
-use std::path::PathBuf;
-
-use super::support::{recovers, works};
-use crate::driver::{self, Driver, MIB, Mode, SIZE, VG, Volume, make_group, report, sh};
-
-/// How the machine's disk is shown. Its first MiB is left out, since LVM would find the group twice.
-fn table(takes_writes: bool) -> String {
-    let disk = lab::disks().remove(0).display().to_string();
-    let sectors = sh(&format!("blockdev --getsz {disk}")).trim().parse::<u64>().unwrap() - 2048;
-    match takes_writes {
-        true => format!("0 {sectors} linear {disk} 2048"),
-        false => format!("0 {sectors} flakey {disk} 2048 0 3600 1 error_writes"),
-    }
-}
-
-fn take_writes(takes_writes: bool) {
-    sh(&format!("dmsetup load disk --table '{}'", table(takes_writes)));
-    sh("dmsetup suspend --noflush --nolockfs disk; dmsetup resume disk");
-}
+use super::support::{Does, make_fickle, now, recovers, works};
+use crate::driver::{self, Driver, MIB, Mode, SIZE, VG, Volume, report};
 
 /// All that LVM knows of the group's LVs.
 fn everything() -> Vec<String> {
@@ -28,8 +11,7 @@ fn everything() -> Vec<String> {
 #[test]
 fn no_change_is_answered_as_done_until_the_disk_takes_it() {
     lab::Machine::new().disk("1G").boot(|| {
-        sh(&format!("modprobe dm-flakey; dmsetup create disk --table '{}'", table(true)));
-        make_group(VG, &[PathBuf::from("/dev/mapper/disk")]);
+        make_fickle(VG);
         driver::run(async {
             let driver = Driver::start().await;
             let client = driver.client().await;
@@ -44,7 +26,7 @@ fn no_change_is_answered_as_done_until_the_disk_takes_it() {
 
             let new = async || client.clone().create_in(VG, "pvc-new", SIZE, Mode::Block).await.map(drop);
             for call in ["create", "expand", "first stage", "delete"] {
-                take_writes(false);
+                now(Does::FailWrites);
                 for _ in 0..2 {
                     let answer = match call {
                         "create" => new().await,
@@ -55,7 +37,7 @@ fn no_change_is_answered_as_done_until_the_disk_takes_it() {
                     assert!(answer.is_err(), "{call} is said to be done");
                     assert_eq!(everything(), before, "{call}");
                 }
-                take_writes(true);
+                now(Does::Serve);
                 // So that the next one comes as far as LVM.
                 recovers(&client).await;
             }

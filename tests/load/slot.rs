@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::SLOTS;
-use crate::driver::{Client, MIB, Mode, Volume};
+use crate::driver::{Client, MIB, Mode, Volume, pv_name};
 
 /// The size of an extent, which LVM chooses unless told.
 pub(super) const EXTENT: u64 = 4 * MIB;
@@ -18,9 +18,9 @@ impl Slot {
         (0..SLOTS).map(Self)
     }
 
-    /// The name of its volume, as csi-provisioner would make it; its LV has the same.
+    /// The name of its volume.
     pub(super) fn name(self) -> String {
-        format!("pvc-00000000-0000-4000-8000-{:012}", self.0)
+        pv_name(self.0)
     }
 
     pub(super) const fn mode(self) -> Mode {
