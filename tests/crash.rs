@@ -3,6 +3,7 @@
 //!
 //! ```text
 //!   kills, cuts ── the driver, or the machine's power, at each point of an operation   (trap, child)
+//!   order       ── what each disk holds at each moment, had the power been cut then   (trap, recorder)
 //!   lvm         ── lvm, at each of its device-mapper calls                             (strace)
 //!   unfinished  ── driver killed, and calls arriving, while a volume is being prepared
 //! ```
@@ -14,7 +15,9 @@ mod drain;
 mod kills;
 mod lvm;
 mod mkfs;
+mod order;
 mod overlap;
+mod recorder;
 mod slow;
 mod strace;
 mod trap;

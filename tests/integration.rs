@@ -15,6 +15,7 @@ mod command_line;
 mod crash;
 mod demo;
 mod deploy;
+mod dice;
 mod driver;
 mod ending;
 #[path = "engine/suite.rs"]
@@ -39,3 +40,4 @@ mod storage_mount;
 mod volume;
 #[path = "wire/check.rs"]
 mod wire;
+mod wishes;

@@ -22,7 +22,6 @@ mod call;
 mod caller;
 mod check;
 mod cuts;
-mod dice;
 mod facts;
 mod judge;
 mod kills;
@@ -31,7 +30,6 @@ mod process;
 mod shift;
 mod slot;
 mod user;
-mod wishes;
 
 /// The number of volumes there can be.
 const SLOTS: usize = 100;

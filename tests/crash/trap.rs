@@ -1,5 +1,5 @@
 //! A driver that dies on command: it passes every LVM command and every program on, counts the points
-//! between them, and dies at the one that the test has named in a file.
+//! between them, and dies at the one that the test has named in a file, or marks them all.
 //!
 //! What one operation does to the world is a chain of commands and programs. Between two of them nothing
 //! else is asked of the machine but what lies in the driver's own hands (mounts, zeroes), so that the
@@ -15,6 +15,8 @@ use quarry::exec::{Effect, ExecError, Invocation, Output, Runner};
 use quarry::lvm::{Backend, Command, Engine, EngineError, Fingerprint, PvRow, Reply};
 use quarry::types::VgName;
 
+use super::recorder;
+
 /// The test writes the plan here, before an operation.
 const PLAN: &str = "/run/crash-plan";
 
@@ -28,6 +30,8 @@ pub(super) enum End {
     Kill,
     /// The machine's power is cut. Only points around changes count: reading leaves nothing behind.
     Cut,
+    /// Not at all: each point is marked in what is recorded of the disks.
+    Record,
 }
 
 /// Tells the driver to die at its `number`th point from now on, counted from 1.
@@ -66,6 +70,9 @@ impl Trap {
     fn pass(&self, point: String, is_change: bool) {
         let Ok(plan) = fs::read_to_string(PLAN) else { return };
         let (end, number) = plan.split_once(' ').unwrap();
+        if end == format!("{:?}", End::Record) {
+            return recorder::mark("point");
+        }
         let cut = end == format!("{:?}", End::Cut);
         if cut && !is_change {
             return;

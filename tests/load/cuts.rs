@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::check::check;
-use super::dice::Dice;
 use super::kills::{clear, is_a_load};
 use super::ledger::Ledger;
 use super::shift::Shift;
-use super::wishes;
 use crate::crash::bench;
+use crate::dice::Dice;
 use crate::driver::{self, Driver, VG, make_group, report};
+use crate::wishes;
 
 /// Where the guests find the folder of the ledger, which outlives them.
 const MEMORY: &str = "QUARRY_LOAD_MEMORY";

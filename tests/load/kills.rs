@@ -7,14 +7,15 @@ use std::time::{Duration, Instant};
 use super::call::{Call, Outcome};
 use super::caller::make;
 use super::check::check;
-use super::dice::Dice;
 use super::facts::Fact;
 use super::ledger::Ledger;
 use super::shift::Shift;
 use super::slot::Slot;
-use super::{SLOTS, process, wishes};
+use super::{SLOTS, process};
 use crate::crash::bench;
+use crate::dice::Dice;
 use crate::driver::{self, Client, Driver, VG, Volume, make_group, report};
+use crate::wishes;
 
 /// How often a driver ends while the callers of one shift are at work.
 const KILLS: u64 = 3;

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::dice::Dice;
-use super::wishes;
+use crate::dice::Dice;
 use crate::driver::Driver;
 use crate::driver::processes::{parent_of, pids};
+use crate::wishes;
 
 /// How a driver ends.
 #[derive(Debug, Clone, Copy)]

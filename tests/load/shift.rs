@@ -9,9 +9,9 @@ use tokio::task::JoinSet;
 use super::CALLERS;
 use super::call::{Call, Outcome, is_open};
 use super::caller::{ask, choose, make, write};
-use super::dice::Dice;
 use super::ledger::Ledger;
 use super::slot::Slot;
+use crate::dice::Dice;
 use crate::driver::{Client, Driver};
 
 /// How long a caller waits for its answer that does not wait for long, in milliseconds.

@@ -25,6 +25,7 @@
 //! | `on_host` | jobs without a guest, for those who ask |
 //! | `scratch`, `strays` | what a killed run has left: folders and, on some hosts, guests |
 //! | `slots`, `size` | the number of guests; sizes as people write them |
+//! | `write_log` | what dm-log-writes recorded, to be replayed up to any point |
 
 #![expect(clippy::disallowed_methods, reason = "the lab starts the guests and what runs in them")]
 
@@ -46,6 +47,7 @@ mod size;
 mod slots;
 mod strays;
 pub mod supervisor;
+mod write_log;
 
 pub use error::{Error, chain};
 pub use inside::{disks, is_guest, power_cut, tell, wait_for};
@@ -55,3 +57,4 @@ pub use on_host::is_on_host_wanted;
 pub use running::{End, Finished, Output, Running, Streams};
 pub use scratch::sweep_leftovers;
 pub use size::{parse_duration, parse_size};
+pub use write_log::{Entry, WriteLog};

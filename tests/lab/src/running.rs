@@ -50,7 +50,7 @@ impl Output {
         clippy::print_stdout,
         reason = "the test framework captures what this macro prints, and nothing else"
     )]
-    pub(crate) fn show(&self) {
+    pub fn show(&self) {
         for (name, text) in [("output", &self.stdout), ("errors", &self.stderr)] {
             if !text.is_empty() {
                 println!("--- the guest's {name}:\n{}", String::from_utf8_lossy(text));

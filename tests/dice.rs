@@ -5,12 +5,12 @@ use std::time::Duration;
 
 /// Numbers in a row that a seed and a name determine: `SplitMix64`.
 #[derive(Debug, Clone)]
-pub(super) struct Dice(u64);
+pub(crate) struct Dice(u64);
 
 impl Dice {
     /// The row of that seed which belongs to `who`: each has a row of their own, so that nobody's numbers
     /// depend on who comes first.
-    pub(super) fn new(seed: u64, who: u64) -> Self {
+    pub(crate) fn new(seed: u64, who: u64) -> Self {
         let mut own = Self(seed ^ who.wrapping_mul(0xd1b5_4a32_d192_ed03));
         own.next();
         own
@@ -24,22 +24,22 @@ impl Dice {
     }
 
     /// A number in the range.
-    pub(super) fn number(&mut self, range: Range<u64>) -> u64 {
+    pub(crate) fn number(&mut self, range: Range<u64>) -> u64 {
         range.start + self.next() % (range.end - range.start)
     }
 
     /// `true` once in `times`.
-    pub(super) fn one_in(&mut self, times: u64) -> bool {
+    pub(crate) fn one_in(&mut self, times: u64) -> bool {
         self.number(0..times) == 0
     }
 
     /// One of these.
-    pub(super) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+    pub(crate) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[usize::try_from(self.number(0..from.len() as u64)).unwrap()]
     }
 
     /// A time in the range, in milliseconds.
-    pub(super) fn time(&mut self, milliseconds: Range<u64>) -> Duration {
+    pub(crate) fn time(&mut self, milliseconds: Range<u64>) -> Duration {
         Duration::from_millis(self.number(milliseconds))
     }
 }
