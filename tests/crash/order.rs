@@ -4,6 +4,7 @@
 
 use std::fs::{self, File};
 use std::io::Write as _;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use tonic::Status;
@@ -177,17 +178,24 @@ fn try_cut(recording: &Recording<'_>, mode: Mode, answered: &str, places: [usize
     }
 }
 
-/// All moments: the step that was answered, and a place in each log.
-fn moments<'a>(recording: &'a Recording<'_>) -> Vec<(&'a str, [usize; 2])> {
-    let mut moments = Vec::new();
-    for window in &recording.windows {
-        let [a, b] = &window.places;
-        for first in a.clone() {
-            moments.extend(b.clone().map(|second| (window.answered.as_str(), [first, second])));
-        }
-    }
-    moments.dedup();
-    moments
+/// A moment: the step that was answered before, and a place in each log.
+type Moment<'a> = (&'a str, [usize; 2]);
+
+/// The moments at which a step has just been answered.
+fn answers<'a>(recording: &'a Recording<'_>) -> Vec<Moment<'a>> {
+    let begun = recording.windows.windows(2).filter(|pair| pair[0].answered != pair[1].answered);
+    begun
+        .map(|pair| (pair[1].answered.as_str(), pair[1].places.each_ref().map(|places| *places.start())))
+        .collect()
+}
+
+/// A moment by chance, in a window in which little is written as likely as in one in which much is.
+fn any<'a>(recording: &'a Recording<'_>, dice: &mut Dice) -> Moment<'a> {
+    let mut number = |range: RangeInclusive<usize>| {
+        usize::try_from(dice.number(*range.start() as u64..*range.end() as u64 + 1)).unwrap()
+    };
+    let window = &recording.windows[number(0..=recording.windows.len() - 1)];
+    (window.answered.as_str(), window.places.clone().map(number))
 }
 
 /// Records a life, and begins again from some moments of it.
@@ -199,19 +207,15 @@ fn replay(test: &str, mode: Mode) {
         recorder::stop();
     });
     let recording = files.recording();
-    let mut moments = moments(&recording);
-    let steps =
-        STEPS.map(|step| moments.iter().filter(|(answered, _)| *answered == format!("{step:?}")).count());
+    let mut moments = answers(&recording);
+    let steps: Vec<String> = STEPS.iter().map(|step| format!("{step:?}")).collect();
     assert!(
-        steps[..5].iter().all(|count| *count > 0) && moments.len() > 100,
-        "{steps:?}: not all was recorded"
+        moments.iter().map(|(answered, _)| *answered).eq(steps.iter().map(String::as_str)),
+        "{moments:?}"
     );
     let mut dice = Dice::new(wishes::draw(test), 0);
-    let tried = wishes::moments().min(moments.len());
-    wishes::say(&format!("{test}: {tried} of {} moments", moments.len()));
-    for _ in 0..tried {
-        let place = usize::try_from(dice.number(0..moments.len() as u64)).unwrap();
-        let (answered, places) = moments.swap_remove(place);
+    moments.extend((0..wishes::moments()).map(|_| any(&recording, &mut dice)));
+    for (answered, places) in moments {
         try_cut(&recording, mode, answered, places);
     }
 }
