@@ -39,8 +39,8 @@ test: setup check lab-tests sanity cluster-tests ## All of the above.
 
 soak: setup ## Load the driver for longer, kill it, cut the power: make soak SECONDS=3600 CUTS=500 SEED=7
 	$(build)
-	QUARRY_LOAD_SECONDS=$(or $(SECONDS),120) QUARRY_LOAD_CUTS=$(or $(CUTS),100) \
-		$(if $(SEED),QUARRY_LOAD_SEED=$(SEED)) cargo test --test integration -- load::
+	QUARRY_LOAD_SECONDS=$(or $(SECONDS),120) QUARRY_LOAD_CUTS=$(or $(CUTS),100) QUARRY_LOAD_MOMENTS=$(or $(MOMENTS),300) \
+		$(if $(SEED),QUARRY_LOAD_SEED=$(SEED)) cargo test --test integration -- load:: crash::order::
 
 bench: override export QUARRY_BENCH_DRIVER := $(abspath $(or $(CARGO_TARGET_DIR),target))/release/quarry
 bench: ## Measure the driver beside stock LVM, in a guest, up to two hours: make bench SAMPLES=100
