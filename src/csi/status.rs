@@ -74,6 +74,7 @@ fn group_code(error: &GroupError) -> Code {
         | GroupError::Unhealthy { .. }
         | GroupError::Stuck { .. }
         | GroupError::Look(_) => Code::Unavailable,
+        GroupError::Open { .. } => Code::Aborted,
         GroupError::Refused { .. } => Code::Internal,
         GroupError::Engine { source, .. } => engine_code(source),
     }

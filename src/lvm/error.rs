@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::{EngineError, Health};
-use crate::types::{VgName, VgUuid};
+use crate::types::{LvName, VgName, VgUuid};
 
 /// Why a volume group did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +37,15 @@ pub enum GroupError {
         what: String,
         /// What LVM said.
         messages: Vec<String>,
+    },
+
+    /// An LV cannot be removed while its device is open.
+    #[error("the device of {vg}/{lv} is open in some process (see lsof or fuser on the node)")]
+    Open {
+        /// The group.
+        vg: VgName,
+        /// The LV.
+        lv: LvName,
     },
 
     /// LVM could not be asked, or its answer not be read.

@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::OwnedMutexGuard;
 
@@ -6,6 +7,11 @@ use super::group::Group;
 use super::seat::Seat;
 use super::{Command, EngineError, GroupError, LvRow, Reply, View};
 use crate::types::{Extents, LvName, Owner, PeRange};
+
+/// How often a device that is open is looked at before its removal is given up, and how long after one
+/// another: udev opens a device for a moment after somebody who wrote to it has closed it.
+const OPEN_LOOKS: u32 = 20;
+const OPEN_PAUSE: Duration = Duration::from_millis(50);
 
 /// The only writer's turn in a volume group. It ends when it is dropped.
 ///
@@ -149,11 +155,26 @@ impl Turn {
         self.judge(name, &command, said, |lv| !lv.suspended).await
     }
 
-    /// Removes the LV. When this answers, LVM does not list it any more.
+    /// Removes the LV. When this answers, LVM does not list it any more. LVM refuses while its device is
+    /// open; that is given a moment to end.
     ///
     /// # Errors
-    /// LVM did not remove it.
+    /// [`GroupError::Open`]: it stays open. Or LVM did not remove it.
     pub async fn remove(&mut self, name: &LvName) -> Result<(), GroupError> {
+        match self.try_remove(name).await {
+            Err(GroupError::Refused { .. }) => {}
+            done => return done,
+        }
+        for _ in 0..OPEN_LOOKS {
+            if !self.now(name).await?.is_some_and(|lv| lv.open) {
+                return self.try_remove(name).await;
+            }
+            tokio::time::sleep(OPEN_PAUSE).await;
+        }
+        Err(GroupError::Open { vg: self.view()?.vg.name.clone(), lv: name.clone() })
+    }
+
+    async fn try_remove(&mut self, name: &LvName) -> Result<(), GroupError> {
         let command = Command::Remove(name.clone());
         let said = self.attempt(&command).await?;
         self.amend(name, command.commits(), &Command::Group).await?;

@@ -187,7 +187,10 @@ const fn is_still_true(error: &GroupError, was_read: bool) -> bool {
     match error {
         GroupError::Unhealthy { .. } | GroupError::Unseen(_) => true,
         GroupError::Stuck { .. } => was_read,
-        GroupError::Refused { .. } | GroupError::Engine { .. } | GroupError::Look(_) => false,
+        GroupError::Refused { .. }
+        | GroupError::Open { .. }
+        | GroupError::Engine { .. }
+        | GroupError::Look(_) => false,
     }
 }
 

@@ -1,16 +1,10 @@
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::VolumeError;
 use super::found::{Found, tags_of};
 use super::volumes::Volumes;
-use crate::lvm::{Intent, LvRow, Turn};
+use crate::lvm::{GroupError, Intent};
 use crate::types::{VolumeId, VolumeState};
-
-/// How long an open device is given to be closed, and how often it is looked at meanwhile: udev opens a
-/// device for a moment after somebody who wrote to it has closed it.
-const OPEN_LOOKS: u32 = 20;
-const OPEN_PAUSE: Duration = Duration::from_millis(50);
 
 impl Volumes {
     /// Removes a volume. When this answers, LVM does not list it any more.
@@ -39,20 +33,21 @@ impl Volumes {
         self.preparations.end(&found.lv.uuid).await;
         let lock = self.locks.take(&found.lv.uuid).await?;
         let mut turn = found.group.turn(Intent::Change).await?;
-        let Some(lv) = turn.now(&id.lv).await?.filter(|lv| lv.uuid == found.lv.uuid) else {
+        let Some(lv) = turn.view()?.lv(&id.lv).filter(|lv| lv.uuid == found.lv.uuid).cloned() else {
             lock.remove_file();
             return Ok(());
         };
-        // A suspended device keeps a file system open that nothing mounts any more.
-        let lv = if lv.suspended { turn.refresh(&id.lv).await? } else { lv };
         let tags = tags_of(&lv, &found.vg_name, &id.lv)?;
         let found = Found { lv, tags, ..found };
         wanted(&found)?;
         alone(&found)?;
+        // A suspended device keeps a file system open that nothing mounts any more.
+        if self.active(&found).await?.is_some_and(|device| device.suspended) {
+            turn.refresh(&id.lv).await?;
+        }
         self.in_use(&found).await?;
-        closed(&mut turn, &found).await?;
         self.remove_growth(&mut turn, &found).await?;
-        turn.remove(&id.lv).await?;
+        turn.remove(&id.lv).await.map_err(|error| unremoved(&found, error))?;
         drop(turn);
         lock.remove_file();
         tracing::info!(size = %found.lv.size, "removed");
@@ -81,16 +76,12 @@ fn alone(found: &Found) -> Result<(), VolumeError> {
     Err(VolumeError::InUse { id: found.id.clone(), by })
 }
 
-/// Waits a moment for the device to be closed.
-async fn closed(turn: &mut Turn, found: &Found) -> Result<(), VolumeError> {
-    let mut open = found.lv.open;
-    for _ in 0..OPEN_LOOKS {
-        if !open {
-            return Ok(());
+fn unremoved(found: &Found, error: GroupError) -> VolumeError {
+    match error {
+        GroupError::Open { .. } => {
+            let by = "its device is open in some process (see lsof or fuser on the node)".to_owned();
+            VolumeError::InUse { id: found.id.clone(), by }
         }
-        tokio::time::sleep(OPEN_PAUSE).await;
-        open = turn.now(&found.id.lv).await?.is_some_and(|lv: LvRow| lv.open);
+        other => VolumeError::Group(other),
     }
-    let by = "its device is open in some process (see lsof or fuser on the node)".to_owned();
-    Err(VolumeError::InUse { id: found.id.clone(), by })
 }

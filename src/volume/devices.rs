@@ -23,6 +23,18 @@ impl Volumes {
         })
     }
 
+    /// The volume's device as [`Volumes::device`] gives it, if it is active; no other is activated.
+    ///
+    /// # Errors
+    /// LVM could not load it anew, or no node leads to it.
+    pub(super) async fn whole_if_active(&self, found: &Found) -> Result<Option<BlockDevice>, VolumeError> {
+        let Some(device) = self.active(found).await? else { return Ok(None) };
+        if !self.is_whole(found, &device).await? {
+            found.group.turn(Intent::Device).await?.refresh(&found.id.lv).await?;
+        }
+        Ok(Some(device))
+    }
+
     /// Whether the kernel's table is in force, as large as the LV, and leads to its group's disks as they are
     /// now. An lvm that was killed leaves devices suspended, with an old table, or with a new one that is not
     /// in force; a disk that was away may be back under another number.

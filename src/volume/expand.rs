@@ -4,8 +4,8 @@ use super::found::{Found, volume_in};
 use super::paths::look;
 use super::volumes::Volumes;
 use super::{Expanded, VolumeError};
-use crate::lvm::{Intent, View};
-use crate::types::{Bytes, CapacityRange, Extents, TargetPath, VolumeId, VolumeMode};
+use crate::lvm::{Intent, LvRow, View};
+use crate::types::{Bytes, CapacityRange, Extents, FsType, TargetPath, VolumeId, VolumeMode};
 
 impl Volumes {
     /// Makes a volume at least as large as asked: its LV, and its file system where that is mounted.
@@ -23,10 +23,10 @@ impl Volumes {
         let found = self.prepared(found).await?;
         match found.tags.mode {
             VolumeMode::Block => self.grow_block(found, range).await,
-            VolumeMode::Filesystem(_) => {
+            VolumeMode::Filesystem(fs) => {
                 let _busy = self.busy.take(&id.lv, "expand")?;
-                self.extend(&found, range).await?;
-                self.finish(&self.find(id).await?).await
+                let extended = self.extend(&found, range).await?;
+                self.grow_file_system(&self.find(id).await?, fs, extended).await
             }
         }
     }
@@ -51,32 +51,35 @@ impl Volumes {
         self.expand(id, range).await.map(|expanded| expanded.size)
     }
 
-    /// Extends the LV by whatever extents are free.
-    async fn extend(&self, found: &Found, range: &CapacityRange) -> Result<(), VolumeError> {
+    /// Extends the LV by whatever extents are free. `None` where it is large enough.
+    async fn extend(&self, found: &Found, range: &CapacityRange) -> Result<Option<LvRow>, VolumeError> {
         let mut turn = found.group.turn(Intent::Change).await?;
         let view = Arc::clone(turn.view()?);
-        if let Some(lack) = lack(&view, found, range)? {
-            let lv = turn.extend(&found.id.lv, lack.to, Vec::new()).await?;
-            tracing::info!(from = %found.lv.size, to = %lv.size, "extended");
-        }
-        Ok(())
+        let Some(lack) = lack(&view, found, range)? else { return Ok(None) };
+        let lv = turn.extend(&found.id.lv, lack.to, Vec::new()).await?;
+        tracing::info!(from = %found.lv.size, to = %lv.size, "extended");
+        Ok(Some(lv))
     }
 
-    /// Sees to it that the kernel's device and the mounted file system are as large as the LV.
-    pub(super) async fn finish(&self, found: &Found) -> Result<Expanded, VolumeError> {
-        let size = found.lv.size;
-        let done = Expanded { size, node_expansion_required: false };
-        let Some(device) = self.active(found).await? else { return Ok(done) };
-        if !self.is_whole(found, &device).await? {
-            found.group.turn(Intent::Device).await?.refresh(&found.id.lv).await?;
-        }
-        let VolumeMode::Filesystem(fs) = found.tags.mode else { return Ok(done) };
+    /// Sees to it that the file system is as large as the LV, if it is mounted here. Where the LV was not
+    /// just `extended`, it is looked at once more.
+    async fn grow_file_system(
+        &self,
+        found: &Found,
+        fs: FsType,
+        extended: Option<LvRow>,
+    ) -> Result<Expanded, VolumeError> {
+        let done = Expanded { size: found.lv.size, node_expansion_required: false };
+        let Some(device) = self.whole_if_active(found).await? else { return Ok(done) };
         let _lock = self.locks.take(&found.lv.uuid).await?;
         if self.grow_mounted(found, fs, &device).await? {
             return Ok(done);
         }
-        let open = found.group.turn(Intent::Device).await?.now(&found.id.lv).await?.is_some_and(|lv| lv.open);
-        Ok(Expanded { size, node_expansion_required: open })
+        let lv = match extended {
+            Some(lv) => Some(lv),
+            None => found.group.turn(Intent::Device).await?.now(&found.id.lv).await?,
+        };
+        Ok(Expanded { node_expansion_required: lv.is_some_and(|lv| lv.open), ..done })
     }
 }
 

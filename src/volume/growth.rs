@@ -36,17 +36,24 @@ impl Volumes {
         for _ in 0..ATTEMPTS {
             let Some(growth) = self.cut_growth(&found, range).await? else {
                 lock.remove_file();
-                return self.finish(&self.find(&found.id).await?).await;
+                return self.grown(&found.id).await;
             };
             self.zero_growth(&found, &growth, &lock).await?;
             let _busy = self.busy.take(&found.id.lv, "expand")?;
             let _lock = self.locks.take(&found.lv.uuid).await?;
             if self.hand_over(&found, &growth).await? {
                 lock.remove_file();
-                return self.finish(&self.find(&found.id).await?).await;
+                return self.grown(&found.id).await;
             }
         }
         Err(VolumeError::Busy { what: format!("a change of volume group {} by others", found.vg_name) })
+    }
+
+    /// What the volume is now that it has its extents, once its device has them too.
+    async fn grown(&self, id: &VolumeId) -> Result<Expanded, VolumeError> {
+        let found = self.find(id).await?;
+        self.whole_if_active(&found).await?;
+        Ok(Expanded { size: found.lv.size, node_expansion_required: false })
     }
 
     /// The lock of whoever works with the volume's hidden LV, in this driver or in another one.

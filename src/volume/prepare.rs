@@ -58,14 +58,11 @@ impl Volumes {
 
     /// The volume as it is this moment, if it is still there and blank.
     async fn still_blank(&self, found: &Found) -> Result<Option<Found>, VolumeError> {
-        let mut turn = found.group.turn(Intent::Change).await?;
-        let row = turn.now(&found.id.lv).await?;
-        if row.is_none_or(|row| row.uuid != found.lv.uuid) {
-            return Err(VolumeError::NotFound(found.id.clone()));
-        }
-        let now = volume_in(turn.view()?, &found.id.lv)?;
-        let now = now.map(|(lv, tags)| Found { lv, tags, ..found.clone() });
-        Ok(now.filter(|found| found.tags.state == VolumeState::Blank))
+        let turn = found.group.turn(Intent::Change).await?;
+        let now = volume_in(turn.view()?, &found.id.lv)?.filter(|(lv, _)| lv.uuid == found.lv.uuid);
+        let (lv, tags) = now.ok_or_else(|| VolumeError::NotFound(found.id.clone()))?;
+        let blank = tags.state == VolumeState::Blank;
+        Ok(blank.then(|| Found { lv, tags, ..found.clone() }))
     }
 
     async fn make_file_system(

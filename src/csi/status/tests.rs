@@ -44,6 +44,7 @@ fn codes_follow_from_what_the_caller_does_next() {
         (VolumeError::ShuttingDown, Code::Unavailable),
         (VolumeError::Deleting(id()), Code::Aborted),
         (GroupError::Unseen(id().vg).into(), Code::Unavailable),
+        (GroupError::Open { vg: vg(), lv: id().lv }.into(), Code::Aborted),
         (GroupError::Refused { vg: vg(), what: "x".into(), messages: vec![] }.into(), Code::Internal),
         (engine(lost), Code::Aborted),
         (engine(EngineError::Exec(overdue)), Code::Unavailable),

@@ -27,6 +27,8 @@ pub(super) struct Host {
 /// * `use_aio` costs 30 ms at each command's end, and can be switched off in the file only.
 /// * Without udev's list and hints LVM sees what is there, and depends on no daemon of another container.
 /// * `silent` answers prompts with no; a prompt would wait with the group's lock held.
+/// * An open device is left to whoever asked for its removal at once, and not after 5 s with the group's lock
+///   held (`retry_deactivation`).
 /// * Backups are written apart from commands; no daemon is started from our container.
 const FIXED: &str = r#"config {
 	checks=0
@@ -44,6 +46,7 @@ activation {
 	udev_sync=0
 	udev_rules=0
 	monitoring=0
+	retry_deactivation=0
 }
 backup {
 	backup=0
