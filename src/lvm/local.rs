@@ -78,7 +78,8 @@ impl LocalBackend {
         let shared = config::Host { locking_dir: options.locking_dir.clone(), system_id };
         let home = Arc::new(claim(&options.run_dir).await?);
         let processes = Processes::new(host.clone(), tracker.clone(), options.query_limit);
-        let everything = SystemDir::new(Arc::clone(&home), config::render(&shared, Sight::Everything));
+        let everything =
+            SystemDir::new(Arc::clone(&home), &[], |_| config::render(&shared, Sight::Everything));
         let backups = Backups::new(options.backup_dir.clone());
         Ok(Self {
             host,
@@ -94,7 +95,9 @@ impl LocalBackend {
     }
 
     fn system_dir(&self, devices: &[PathBuf]) -> SystemDir {
-        SystemDir::new(Arc::clone(&self.home), config::render(&self.shared, Sight::Only(devices)))
+        SystemDir::new(Arc::clone(&self.home), devices, |path| {
+            config::render(&self.shared, Sight::Only(devices, path))
+        })
     }
 }
 

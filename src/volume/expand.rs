@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use super::found::{Found, volume_in};
 use super::paths::look;
+use super::preparations::Purpose;
 use super::volumes::Volumes;
 use super::{Expanded, VolumeError};
 use crate::lvm::{Intent, LvRow, View};
@@ -20,7 +21,7 @@ impl Volumes {
         range: &CapacityRange,
     ) -> Result<Expanded, VolumeError> {
         let found = self.find(id).await?;
-        let found = self.prepared(found).await?;
+        let found = self.prepared(found, Purpose::Change).await?;
         match found.tags.mode {
             VolumeMode::Block => self.grow_block(found, range).await,
             VolumeMode::Filesystem(fs) => {

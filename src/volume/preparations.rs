@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
@@ -16,6 +17,7 @@ pub(super) struct Preparations(Mutex<BTreeMap<LvUuid, Preparation>>);
 pub(super) struct Preparation {
     outcome: watch::Receiver<Option<Outcome>>,
     stop: CancellationToken,
+    for_use: Arc<AtomicBool>,
 }
 
 /// A preparation for whoever is to carry it out. Where this is dropped, those who wait are told.
@@ -24,6 +26,16 @@ pub(super) struct Duty {
     lv: LvUuid,
     tell: watch::Sender<Option<Outcome>>,
     stop: CancellationToken,
+    for_use: Arc<AtomicBool>,
+}
+
+/// What a volume is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Its user comes next.
+    Use,
+    /// Something is done about it.
+    Change,
 }
 
 type Outcome = Result<(), Arc<VolumeError>>;
@@ -40,10 +52,10 @@ impl Preparations {
             return (preparation.clone(), None);
         }
         let (tell, outcome) = watch::channel(None);
-        let stop = stop.child_token();
-        let preparation = Preparation { outcome, stop: stop.clone() };
+        let (stop, for_use) = (stop.child_token(), Arc::<AtomicBool>::default());
+        let preparation = Preparation { outcome, stop: stop.clone(), for_use: Arc::clone(&for_use) };
         running.insert(lv.clone(), preparation.clone());
-        (preparation, Some(Duty { lv: lv.clone(), tell, stop }))
+        (preparation, Some(Duty { lv: lv.clone(), tell, stop, for_use }))
     }
 
     /// Tells those who wait how it went. Whoever wants the volume from now on looks at it anew.
@@ -58,7 +70,7 @@ impl Preparations {
         if let Some(preparation) = running {
             preparation.stop.cancel();
             // How it ended does not matter: the caller looks at the volume next.
-            drop(preparation.wait().await);
+            drop(preparation.wait(Purpose::Change).await);
         }
     }
 }
@@ -68,6 +80,11 @@ impl Duty {
     pub(super) const fn stop(&self) -> &CancellationToken {
         &self.stop
     }
+
+    /// Whether somebody waits who is going to use the volume at once.
+    pub(super) fn is_for_use(&self) -> bool {
+        self.for_use.load(Ordering::Relaxed)
+    }
 }
 
 impl Preparation {
@@ -75,7 +92,10 @@ impl Preparation {
     ///
     /// # Errors
     /// Why it could not be.
-    pub(super) async fn wait(mut self) -> Result<(), VolumeError> {
+    pub(super) async fn wait(mut self, purpose: Purpose) -> Result<(), VolumeError> {
+        if purpose == Purpose::Use {
+            self.for_use.store(true, Ordering::Relaxed);
+        }
         let done = self.outcome.wait_for(Option::is_some).await;
         match done.ok().and_then(|outcome| outcome.clone()) {
             Some(Ok(())) => Ok(()),

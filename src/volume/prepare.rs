@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 use super::VolumeError;
 use super::found::{Found, volume_in};
 use super::lock::VolumeLock;
-use super::preparations::Preparation;
+use super::preparations::{Duty, Preparation};
 use super::volumes::Volumes;
 use crate::device::{Access, Pinned, Zeroed, zero};
 use crate::fs::{self, Check, Content};
@@ -27,7 +27,7 @@ impl Volumes {
         if let Some(duty) = duty {
             let (volumes, found) = (Arc::clone(self), found.clone());
             self.tracker.spawn(async move {
-                let outcome = volumes.prepare_under_lock(&found, duty.stop()).await;
+                let outcome = volumes.prepare_under_lock(&found, &duty).await;
                 if let Err(error) = &outcome {
                     report(&found.id, error);
                 }
@@ -38,7 +38,8 @@ impl Volumes {
     }
 
     /// Prepares the volume if, with its lock held, it is still blank.
-    async fn prepare_under_lock(&self, found: &Found, stop: &CancellationToken) -> Result<(), VolumeError> {
+    async fn prepare_under_lock(&self, found: &Found, duty: &Duty) -> Result<(), VolumeError> {
+        let stop = duty.stop();
         let lock = stop.run_until_cancelled(self.locks.take(&found.lv.uuid)).await;
         let lock = lock.ok_or_else(|| self.ended(found))??;
         let (lock, blank) = lock.on(self.still_blank(found).await)?;
@@ -51,7 +52,9 @@ impl Volumes {
         }
         pinned.flush().await.map_err(|error| failed(&found, "flushed", error))?;
         drop(pinned);
-        self.move_on(&found, VolumeState::Blank, VolumeState::Fresh).await?;
+        // One change instead of two, where a user's data may come next.
+        let state = if duty.is_for_use() { VolumeState::Used } else { VolumeState::Fresh };
+        self.move_on(&found, VolumeState::Blank, state).await?;
         tracing::info!(volume_id = %found.id, mode = %found.tags.mode, "prepared");
         Ok(())
     }

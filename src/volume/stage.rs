@@ -4,6 +4,7 @@ use super::VolumeError;
 use super::found::Found;
 use super::living::Place;
 use super::paths::{look, mounts_of, same_rights, taken};
+use super::preparations::Purpose;
 use super::volumes::Volumes;
 use crate::device::Access;
 use crate::fs;
@@ -27,7 +28,7 @@ impl Volumes {
         let _busy = self.busy.take(&id.lv, "stage")?;
         let found = self.find(id).await?;
         right_mode(&found, capability)?;
-        let found = self.prepared(found).await?;
+        let found = self.prepared(found, Purpose::Use).await?;
         let lock = self.locks.take(&found.lv.uuid).await?;
         // Whoever had the lock before may have staged or deleted it.
         let (_lock, found) = lock.on(self.find(id).await)?;
@@ -43,9 +44,13 @@ impl Volumes {
     }
 
     /// The volume, once it is fit to be used: a blank one is prepared first.
-    pub(super) async fn prepared(self: &Arc<Self>, found: Found) -> Result<Found, VolumeError> {
+    pub(super) async fn prepared(
+        self: &Arc<Self>,
+        found: Found,
+        purpose: Purpose,
+    ) -> Result<Found, VolumeError> {
         let found = if found.tags.state == VolumeState::Blank {
-            self.prepare(&found).wait().await?;
+            self.prepare(&found).wait(purpose).await?;
             self.find(&found.id).await?
         } else {
             found
@@ -65,11 +70,11 @@ impl Volumes {
         match look(staging).await? {
             Some(there) if there.shows == device.number && !there.is_device => {
                 same_rights(found, staging, &there, read_only)?;
+                self.living(found, fs, device, Place { staging, target: None, capability }).await?;
             }
             Some(there) => return Err(taken(&found.id, staging, &there)),
             None => self.mount_at(found, fs, device, staging, capability).await?,
         }
-        self.living(found, fs, device, Place { staging, target: None, capability }).await?;
         self.grow_mounted(found, fs, device).await.map(drop)
     }
 

@@ -153,9 +153,14 @@ pub(super) fn holds_only(path: &Path, from: u64, to: u64, byte: u8) {
 
 /// How much of its device the file system of a staged volume takes up.
 pub(super) fn size_of_staged(number: usize, mode: Mode) -> u64 {
-    let told = || nix::sys::statvfs::statvfs(&staging(number)).unwrap().blocks() * 4096;
+    size_of_mounted(&device(&name(number)), &staging(number), mode)
+}
+
+/// How much of its device a file system takes up that is mounted there.
+pub(crate) fn size_of_mounted(device: &Path, mounted: &Path, mode: Mode) -> u64 {
+    let told = || nix::sys::statvfs::statvfs(mounted).unwrap().blocks() * 4096;
     match mode {
-        Mode::Ext4 => file_system_size(&device(&name(number))),
+        Mode::Ext4 => file_system_size(device),
         // It leaves its log out, which is that large in all of these tests.
         Mode::Xfs => told() + 64 * MIB,
         Mode::Btrfs => told(),
@@ -164,7 +169,7 @@ pub(super) fn size_of_staged(number: usize, mode: Mode) -> u64 {
 }
 
 /// How much of a device its ext4 takes up, by its superblock.
-pub(crate) fn file_system_size(device: &Path) -> u64 {
+pub(super) fn file_system_size(device: &Path) -> u64 {
     let text = command("dumpe2fs", &["-h", device.to_str().unwrap()]);
     let field =
         |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim().parse::<u64>();

@@ -9,8 +9,9 @@ use crate::driver::{
     Client, Driver, Mode, SIZE, VG, Volume, command, lock_group, lv_of, refused, report, sh, until,
 };
 
-/// How long callers wait, and after how long a group counts as stuck; shorter than in life.
-const DEADLINE: Duration = Duration::from_secs(40);
+/// How long callers wait, and with them a lock is held: over a minute. After how long a group counts as stuck is
+/// shorter than in life.
+const DEADLINE: Duration = Duration::from_secs(65);
 const PATIENCE: [&str; 2] = ["--lvm-patience", "20s"];
 
 /// How many threads are enough: some that serve, some that wait for disks, one for each call never.

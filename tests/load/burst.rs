@@ -8,7 +8,7 @@ use tonic::{Code, Status};
 
 use super::slot::Slot;
 use crate::crash::bench;
-use crate::driver::{self, Client, Driver, MIB, VG, command, make_group, until};
+use crate::driver::{self, Client, Driver, MIB, Mode, VG, command, make_group, until};
 
 /// The size of each.
 const SIZE: u64 = 16 * MIB;
@@ -76,7 +76,8 @@ async fn ask_for_all(client: &Client) -> BTreeSet<usize> {
 }
 
 async fn create(client: &mut Client, slot: Slot) -> Result<csi::Volume, Status> {
-    client.create(&slot.name(), SIZE, slot.mode()).await
+    let mode = if slot.0.is_multiple_of(2) { Mode::Ext4 } else { Mode::Block };
+    client.create(&slot.name(), SIZE, mode).await
 }
 
 /// Holds that exactly these are there, and that each ends up prepared.

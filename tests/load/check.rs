@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::linux::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use quarry::types::LvName;
 
@@ -60,18 +60,19 @@ fn known(lvs: &BTreeMap<String, Lv>, ledger: &Ledger) -> BTreeSet<String> {
 struct Machine {
     lvs: BTreeMap<String, Lv>,
     devices: Vec<(String, bool)>,
-    mounts: Vec<String>,
+    /// Where something is mounted, and what.
+    mounts: Vec<(String, PathBuf)>,
     locks: Vec<String>,
 }
 
 impl Machine {
     fn look() -> Self {
         let table = fs::read_to_string("/proc/self/mountinfo").unwrap();
-        let points = table.lines().filter_map(|line| line.split(' ').nth(4));
+        let mounts = table.lines().filter_map(mount);
         Self {
             lvs: bench::lvs(),
             devices: bench::devices(),
-            mounts: points.filter(|point| point.starts_with(MOUNTS)).map(str::to_owned).collect(),
+            mounts: mounts.filter(|(point, _)| point.starts_with(MOUNTS)).collect(),
             locks: bench::lock_files(),
         }
     }
@@ -111,7 +112,8 @@ impl Machine {
             }
         }
         if slot.mode() != Mode::Block && (staged || published) {
-            let size = bench::file_system_size(&slot.device());
+            let place = if staged { &volume.staging } else { &volume.target };
+            let size = bench::size_of_mounted(&slot.device(), place, slot.mode());
             holds((facts.least..=lv.size).contains(&size), || {
                 format!("its file system has {size}: {facts:?}")
             })?;
@@ -123,7 +125,7 @@ impl Machine {
         }
         for (path, _) in [(&volume.staging, staged), (&volume.target, published)].iter().filter(|(_, is)| *is)
         {
-            holds(shows(path) == shows(&slot.device()), || {
+            holds(self.shows(path) == number(&slot.device()), || {
                 format!("{} shows another device", path.display())
             })?;
         }
@@ -132,10 +134,17 @@ impl Machine {
 
     /// Whether something is mounted there. It may be once only.
     fn mounted(&self, path: &Path) -> Result<bool, String> {
-        match self.mounts.iter().filter(|mount| Path::new(mount) == path).count() {
+        match self.mounts.iter().filter(|(point, _)| Path::new(point) == path).count() {
             count @ 0..2 => Ok(count == 1),
             count => Err(format!("{count} mounts lie at {}", path.display())),
         }
+    }
+
+    /// The number of the device that is at a path, or whose file system is mounted there. btrfs shows a number
+    /// of its own where it is mounted.
+    fn shows(&self, path: &Path) -> u64 {
+        let source = self.mounts.iter().find(|(point, _)| path.is_dir() && Path::new(point) == path);
+        number(source.map_or(path, |(_, source)| source))
     }
 
     /// Holds that nothing is there that no volume needs.
@@ -157,8 +166,8 @@ impl Machine {
             assert!(self.lvs.values().any(is_of), "the lock file {lock} belongs to nothing");
         }
         let places: BTreeSet<String> = Slot::all().flat_map(Slot::places).collect();
-        for mount in &self.mounts {
-            assert!(places.contains(mount), "{mount} is mounted, and nobody has asked for it");
+        for (point, _) in &self.mounts {
+            assert!(places.contains(point), "{point} is mounted, and nobody has asked for it");
         }
     }
 
@@ -179,10 +188,15 @@ fn hidden(lv: &Lv) -> String {
     LvName::for_growth(&lv.uuid.parse().unwrap()).to_string()
 }
 
-/// The number of the device that is at a path, or on which its file system lies.
-fn shows(path: &Path) -> u64 {
-    let there = fs::metadata(path).unwrap();
-    if there.is_dir() { there.st_dev() } else { there.st_rdev() }
+/// Where a line of the mount table has something mounted, and what (proc(5), `mountinfo`).
+fn mount(line: &str) -> Option<(String, PathBuf)> {
+    let (place, kind) = line.split_once(" - ")?;
+    Some((place.split(' ').nth(4)?.to_owned(), kind.split(' ').nth(1)?.into()))
+}
+
+/// The number of the device at a path.
+fn number(path: &Path) -> u64 {
+    fs::metadata(path).unwrap().st_rdev()
 }
 
 fn holds(is_so: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {

@@ -29,7 +29,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 fn whenever_the_power_is_cut_nothing_answered_is_lost_and_nothing_leaks() {
     let fresh = tempfile::tempdir().unwrap();
     let memory = std::env::var_os(MEMORY).map_or_else(|| fresh.path().to_owned(), PathBuf::from);
-    let machine = wishes::machine("cuts").disk("320M").disk("320M").share(&memory).env(MEMORY, &memory);
+    let machine = wishes::machine("cuts").disk("1G").disk("1G").share(&memory).env(MEMORY, &memory);
     machine.boot(|| make_group(VG, &lab::disks()));
     for cut in 1..=wishes::cuts() {
         machine.boot_until_power_cut(|| driver::run(live(&memory, wishes::seed().wrapping_add(cut))));

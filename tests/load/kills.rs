@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 #[test]
 fn whatever_is_asked_of_a_driver_that_is_killed_all_the_time_nothing_answered_is_lost_and_nothing_leaks() {
     let length = wishes::length();
-    let machine = wishes::machine("kills").disk("640M").disk("640M").limit(10 * length + PATIENCE);
+    let machine = wishes::machine("kills").disk("2G").disk("2G").limit(10 * length + PATIENCE);
     machine.boot(|| {
         make_group(VG, &lab::disks());
         driver::run(load(length));

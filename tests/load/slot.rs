@@ -23,14 +23,22 @@ impl Slot {
         pv_name(self.0)
     }
 
+    /// What its volume is. Those that must be large are few.
     pub(super) const fn mode(self) -> Mode {
-        if self.0.is_multiple_of(2) { Mode::Ext4 } else { Mode::Block }
+        match self.0 % 16 {
+            6 => Mode::Xfs,
+            14 => Mode::Btrfs,
+            even if even.is_multiple_of(2) => Mode::Ext4,
+            _ => Mode::Block,
+        }
     }
 
     /// The sizes that its volume is asked for with, in extents; it grows to at most twice the largest.
     pub(super) const fn extents(self) -> std::ops::Range<u64> {
         match self.mode() {
-            Mode::Ext4 | Mode::Xfs | Mode::Btrfs => 4..7,
+            Mode::Ext4 => 4..7,
+            Mode::Xfs => 75..78,
+            Mode::Btrfs => 64..67,
             Mode::Block => 1..4,
         }
     }

@@ -1,6 +1,8 @@
 use std::path::Path;
 
-use crate::driver::{self, Driver, MIB, Mode, VG, command, folder, make_group, mounts_at, report};
+use crate::driver::{
+    self, Driver, MIB, Mode, SIZE, VG, Volume, command, folder, make_group, mounts_at, report, sh, until,
+};
 
 /// A machine with one disk and the group [`VG`] on it.
 fn boot(body: impl AsyncFnOnce()) {
@@ -70,6 +72,35 @@ fn a_raw_block_volume_lives_from_claim_to_deletion() {
         client.unstage(&id, &staging).await.unwrap();
         client.delete(&id).await.unwrap();
         assert_eq!(report("lvs", "lv_name", VG), Vec::<String>::new());
+    });
+}
+
+/// LVM waits for udev where it is told that there is one, and for ever where it ends in the middle.
+#[test]
+fn a_volume_outlives_the_udevd_beside_it() {
+    lab::Machine::new().disk("1G").udev().boot(|| {
+        make_group(VG, &lab::disks());
+        driver::run(async {
+            let driver = Driver::start().await;
+            let client = driver.client().await;
+            let before = Volume::in_use(&client, "pvc-before", Mode::Ext4).await;
+            sh("udevadm control --exit");
+            until("udevd has ended", async || sh("pgrep -x systemd-udevd || true").is_empty()).await;
+            let after = Volume::in_use(&client, "pvc-after", Mode::Ext4).await;
+            for volume in [&before, &after] {
+                assert_eq!(volume.expand(2 * SIZE).await.unwrap(), 2 * SIZE);
+                std::fs::write(volume.target.join("data"), "kept").unwrap();
+                volume.end().await;
+            }
+            sh("/lib/systemd/systemd-udevd --daemon && udevadm trigger --action=add --subsystem-match=block");
+            for volume in [&before, &after] {
+                volume.start().await;
+                assert_eq!(std::fs::read_to_string(volume.target.join("data")).unwrap(), "kept");
+                volume.end().await;
+                volume.delete().await.unwrap();
+            }
+            assert_eq!(report("lvs", "lv_name", VG), Vec::<String>::new());
+        });
     });
 }
 

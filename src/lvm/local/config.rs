@@ -1,6 +1,6 @@
 //! The private configuration: whatever stands in the host's lvm.conf, LVM does the same for us.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use crate::lvm::EngineError;
 
@@ -9,8 +9,8 @@ use crate::lvm::EngineError;
 pub(super) enum Sight<'a> {
     /// All that are there.
     Everything,
-    /// These, by their paths, and no others.
-    Only(&'a [PathBuf]),
+    /// These and no others, by links to them in this folder (see [`linked`]).
+    Only(&'a [PathBuf], &'a Path),
 }
 
 /// What the configuration takes over from the host.
@@ -35,7 +35,6 @@ const FIXED: &str = r#"config {
 }
 devices {
 	dir="/dev"
-	scan=["/dev"]
 	obtain_device_list_from_udev=0
 	external_device_info_source="none"
 	use_devicesfile=0
@@ -86,14 +85,23 @@ pub(super) fn render(host: &Host, sight: Sight<'_>) -> Result<String, EngineErro
     }
     text += &match sight {
         // A disk that somebody suspended hides no group on other disks; its own lacks a disk for a while.
-        Sight::Everything => "devices {\n\tignore_suspended_devices=1\n}\n".to_owned(),
-        Sight::Only(devices) => format!("devices {{\n\tfilter=[{}]\n}}\n", filter(devices)?),
+        Sight::Everything => "devices {\n\tscan=[\"/dev\"]\n\tignore_suspended_devices=1\n}\n".to_owned(),
+        Sight::Only(devices, folder) => {
+            let (scan, filter) = (quoted(&folder.to_string_lossy()), filter(devices, folder)?);
+            format!("devices {{\n\tscan=[{scan}]\n\tfilter=[{filter}]\n}}\n")
+        }
     };
     Ok(text)
 }
 
-fn filter(devices: &[PathBuf]) -> Result<String, EngineError> {
-    let accepted: Result<Vec<String>, _> = devices.iter().map(|device| accept(device)).collect();
+/// The path in a folder of the driver's by which LVM knows a device: `/dev/sda` is `<folder>/dev/sda`. With each
+/// command LVM looks at all that lies where it looks for devices, and `/dev` holds three nodes for each LV.
+pub(super) fn linked(folder: &Path, device: &Path) -> PathBuf {
+    folder.join(device.strip_prefix("/").unwrap_or(device))
+}
+
+fn filter(devices: &[PathBuf], folder: &Path) -> Result<String, EngineError> {
+    let accepted: Result<Vec<String>, _> = devices.iter().map(|device| accept(device, folder)).collect();
     let mut rules = accepted?;
     rules.push("\"r|.*|\"".to_owned());
     Ok(rules.join(", "))
@@ -101,9 +109,11 @@ fn filter(devices: &[PathBuf]) -> Result<String, EngineError> {
 
 /// A rule that accepts one path. What could mean something in a regular expression stands in brackets,
 /// so that nothing needs a backslash, which the configuration would read too.
-fn accept(device: &Path) -> Result<String, EngineError> {
+fn accept(device: &Path, folder: &Path) -> Result<String, EngineError> {
     let unspeakable = || EngineError::Unspeakable(format!("no filter can hold the device {device:?}"));
-    let path = device.to_str().filter(|path| path.starts_with('/')).ok_or_else(unspeakable)?;
+    let plain = device.is_absolute() && !device.components().any(|part| part == Component::ParentDir);
+    let link = linked(folder, device);
+    let path = link.to_str().filter(|_| plain).ok_or_else(unspeakable)?;
     let letter = |c: char| match c {
         'a'..='z' | 'A'..='Z' | '0'..='9' | '/' | '_' | '-' => Ok(c.to_string()),
         '.' | ':' | '+' | '@' | '=' | ',' | '%' | '#' | '~' => Ok(format!("[{c}]")),
@@ -127,20 +137,23 @@ mod tests {
     #[test]
     fn the_filter_accepts_the_given_devices_and_rejects_all_others() {
         let devices = ["/dev/sda".into(), "/dev/mapper/luks-1.2".into(), "/dev/disk/by-path/pci-0:1".into()];
-        let text = render(&host(None), Sight::Only(&devices)).unwrap();
+        let text = render(&host(None), Sight::Only(&devices, Path::new("/run/q/3"))).unwrap();
+        assert!(text.contains("\tscan=[\"/run/q/3\"]\n") && !text.contains("scan=[\"/dev\"]"), "{text}");
         let filter = text.lines().find(|line| line.trim().starts_with("filter=")).unwrap();
         assert_eq!(
             filter.trim(),
-            r#"filter=["a|^/dev/sda$|", "a|^/dev/mapper/luks-1[.]2$|", "a|^/dev/disk/by-path/pci-0[:]1$|", "r|.*|"]"#
+            r#"filter=["a|^/run/q/3/dev/sda$|", "a|^/run/q/3/dev/mapper/luks-1[.]2$|", "a|^/run/q/3/dev/disk/by-path/pci-0[:]1$|", "r|.*|"]"#
         );
         assert!(!render(&host(None), Sight::Everything).unwrap().contains("filter="));
     }
 
     #[test]
     fn a_device_that_no_filter_can_hold_is_refused() {
-        for device in ["/dev/a|b", "/dev/a\"b", "/dev/a\\b", "/dev/a b", "/dev/a]", "/dev/ü", "sda", ""] {
+        for device in
+            ["/dev/a|b", "/dev/a\"b", "/dev/a\\b", "/dev/a b", "/dev/a]", "/dev/ü", "/dev/../a", "sda", ""]
+        {
             let devices = [PathBuf::from(device)];
-            assert!(render(&host(None), Sight::Only(&devices)).is_err(), "{device}");
+            assert!(render(&host(None), Sight::Only(&devices, Path::new("/run"))).is_err(), "{device}");
         }
     }
 

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
-use super::encode::encode;
+use super::encode::{Words, encode};
 use super::home::SystemDir;
 use super::process::Processes;
 use super::worker::Job;
@@ -26,8 +26,32 @@ pub(super) struct LocalEngine {
 #[async_trait::async_trait]
 impl Engine for LocalEngine {
     async fn run(&self, vg: &VgName, command: &Command) -> Result<Reply, EngineError> {
-        let words = encode(vg, command)?;
+        let words = encode(vg, &self.linked(command))?;
         tracing::debug!(%vg, lvm = %words, "running");
+        let mut reply = self.ask(command, words).await?;
+        for words in &mut reply.messages {
+            *words = self.dir.plain(words);
+        }
+        for range in reply.segments.iter_mut().flat_map(|segment| &mut segment.ranges) {
+            range.device = self.dir.plain(&range.device);
+        }
+        Ok(reply)
+    }
+}
+
+impl LocalEngine {
+    /// The command, with LVM's names of devices in it.
+    fn linked(&self, command: &Command) -> Command {
+        let mut command = command.clone();
+        if let Command::Extend { from, .. } = &mut command {
+            for range in from {
+                range.device = self.dir.linked(&range.device);
+            }
+        }
+        command
+    }
+
+    async fn ask(&self, command: &Command, words: Words) -> Result<Reply, EngineError> {
         let lane = Arc::clone(&self.lane).acquire_owned();
         let lane = if command.is_change() {
             lane.await

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use tokio::sync::{Mutex, MutexGuard, OnceCell};
 
+use super::config::linked;
 use crate::exec::ExecError;
 use crate::lvm::EngineError;
 
@@ -64,11 +65,13 @@ fn clear(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// An `LVM_SYSTEM_DIR` with one lvm.conf in it, written when it is first needed.
+/// An `LVM_SYSTEM_DIR` with one lvm.conf in it, and links to the devices that LVM may see, written when it is
+/// first needed.
 #[derive(Debug)]
 pub(super) struct SystemDir {
     home: Arc<Home>,
     path: PathBuf,
+    devices: Vec<PathBuf>,
     /// The configuration, or why there can be none.
     text: Result<String, String>,
     written: OnceCell<()>,
@@ -85,14 +88,25 @@ pub(super) struct Leave<'a> {
 }
 
 impl SystemDir {
-    /// A directory for this configuration.
-    pub(super) fn new(home: Arc<Home>, text: Result<String, EngineError>) -> Self {
+    /// A directory for the configuration that `render` makes of its path.
+    pub(super) fn new(
+        home: Arc<Home>,
+        devices: &[PathBuf],
+        render: impl FnOnce(&Path) -> Result<String, EngineError>,
+    ) -> Self {
         let path = home.path.join(home.next.fetch_add(1, Ordering::Relaxed).to_string());
-        let text = text.map_err(|error| match error {
+        let text = render(&path).map_err(|error| match error {
             EngineError::Unspeakable(why) => why,
             other => other.to_string(),
         });
-        Self { home, path, text, written: OnceCell::new(), turn: Mutex::default() }
+        Self {
+            home,
+            path,
+            devices: devices.to_owned(),
+            text,
+            written: OnceCell::new(),
+            turn: Mutex::default(),
+        }
     }
 
     /// The directory's path; it is there when this answers.
@@ -104,10 +118,23 @@ impl SystemDir {
         let failed = |source| EngineError::disk(&self.path, "cannot be written", source);
         let write = async || -> io::Result<()> {
             tokio::fs::create_dir_all(&self.path).await?;
+            for device in &self.devices {
+                link(device, &linked(&self.path, device)).await?;
+            }
             tokio::fs::write(self.path.join("lvm.conf"), text).await
         };
         self.written.get_or_try_init(write).await.map_err(failed)?;
         Ok(&self.path)
+    }
+
+    /// LVM's name of a device.
+    pub(super) fn linked(&self, device: &str) -> String {
+        linked(&self.path, Path::new(device)).display().to_string()
+    }
+
+    /// What LVM says, with the devices' own paths in it.
+    pub(super) fn plain(&self, words: &str) -> String {
+        words.replace(&format!("{}/", self.path.display()), "/")
     }
 
     /// Waits, for at most `limit`, until no other process looks with this configuration. So a disk that does
@@ -138,6 +165,16 @@ impl SystemDir {
     }
 }
 
+async fn link(device: &Path, at: &Path) -> io::Result<()> {
+    if let Some(folder) = at.parent() {
+        tokio::fs::create_dir_all(folder).await?;
+    }
+    match tokio::fs::symlink(device, at).await {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -159,13 +196,19 @@ mod tests {
     async fn a_configuration_is_written_when_it_is_needed_and_removed() {
         let run = tempfile::tempdir().unwrap();
         let home = Arc::new(Home::claim(run.path()).unwrap());
-        let dir = SystemDir::new(Arc::clone(&home), Ok("x".to_owned()));
+        let devices = ["/dev/mapper/luks".into(), "/dev/sda".into()];
+        let dir = SystemDir::new(Arc::clone(&home), &devices, |path| Ok(path.display().to_string()));
         assert!(!dir.path.exists());
         let path = dir.path().await.unwrap().to_owned();
-        assert_eq!(fs::read_to_string(path.join("lvm.conf")).unwrap(), "x");
+        assert_eq!(fs::read_to_string(path.join("lvm.conf")).unwrap(), path.to_str().unwrap());
+        for device in &devices {
+            let link = linked(&path, device);
+            assert_eq!(fs::read_link(&link).unwrap(), *device);
+            assert_eq!(dir.plain(&format!("no {}.", link.display())), format!("no {}.", device.display()));
+        }
         dir.remove().await;
         assert!(!path.exists());
-        let bad = SystemDir::new(home, Err(EngineError::Unspeakable("no".to_owned())));
+        let bad = SystemDir::new(home, &[], |_| Err(EngineError::Unspeakable("no".to_owned())));
         assert!(matches!(bad.path().await, Err(EngineError::Unspeakable(_))));
     }
 }
