@@ -16,9 +16,15 @@ pub enum VolumeError {
     #[error("volume {0} does not exist")]
     NotFound(VolumeId),
 
-    /// The group is not there, so nothing can be said of its volumes.
-    #[error("volume group {0} is not on this machine now: connect its disks, or wait for them")]
-    VgUnseen(VgUuid),
+    /// The group is not there, so nothing can be said of its volumes. One that was made anew under the same
+    /// name is another one: so the message has both.
+    #[error("volume group {vg} is not on this machine now: connect its disks, or wait for them; {}", others(.here))]
+    VgUnseen {
+        /// The group.
+        vg: VgUuid,
+        /// Those that are there.
+        here: Vec<(VgName, VgUuid)>,
+    },
 
     /// Some of it lies on a disk that is not there.
     #[error("volume {id} cannot be used: some of it lies on a disk that is not there")]
@@ -281,6 +287,15 @@ impl VolumeError {
     ) -> Self {
         Self::Host { what: what.into(), source: source.into() }
     }
+}
+
+/// The groups that are there instead of another.
+fn others(here: &[(VgName, VgUuid)]) -> String {
+    if here.is_empty() {
+        return "there is no other here".to_owned();
+    }
+    let here: Vec<String> = here.iter().map(|(name, uuid)| format!("{name} ({uuid})")).collect();
+    format!("here is {}", here.join(", "))
 }
 
 /// What is to be done about a dead file system.

@@ -41,7 +41,11 @@ impl Volumes {
     /// The group that the volume lies in.
     pub(super) async fn group(&self, id: &VolumeId) -> Result<Arc<Group>, VolumeError> {
         self.groups.find(&id.vg).await.map_err(|error| match error {
-            GroupError::Unseen(vg) => VolumeError::VgUnseen(vg),
+            GroupError::Unseen(vg) => {
+                let groups = self.groups.all().into_iter();
+                let here = groups.filter_map(|group| Some((group.name()?, group.uuid().clone()))).collect();
+                VolumeError::VgUnseen { vg, here }
+            }
             other => VolumeError::Group(other),
         })
     }

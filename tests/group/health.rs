@@ -90,6 +90,29 @@ fn of_a_group_that_is_gone_nothing_is_said() {
 }
 
 #[test]
+fn a_group_made_anew_under_its_name_is_another_one_and_a_refusal_names_both() {
+    boot(async || {
+        let (_driver, client) = start(&[]).await;
+        let volume = resting(&client, "pvc-a").await;
+        let disk = lab::disks().remove(0).display().to_string();
+        let uuid = || report("vgs", "vg_uuid", VG).remove(0);
+        let old = uuid();
+        sh(&format!("vgremove -q -y -f {VG} && vgcreate -q -y {VG} {disk}"));
+        let (new, seqno) = (uuid(), report("vgs", "vg_seqno", VG));
+        until("the new group is seen", async || client.clone().capacity_in(VG).await.unwrap().0 > 0).await;
+        for answer in [volume.stage().await, volume.delete().await, volume.expand(2 * SIZE).await.map(drop)] {
+            refused(answer.clone(), Code::Unavailable, &format!("volume group {old} is not on this machine"));
+            refused(answer, Code::Unavailable, &format!("{VG} ({new})"));
+        }
+        assert_eq!(report("vgs", "vg_seqno", VG), seqno, "nothing was written to it");
+        let another = Volume::create(&client, "pvc-b", Mode::Ext4).await;
+        assert_ne!(another.id.split('/').next(), volume.id.split('/').next());
+        another.start().await;
+        another.end().await;
+    });
+}
+
+#[test]
 fn of_two_groups_with_one_name_neither_is_used() {
     boot(async || {
         let (driver, client) = start(&[]).await;

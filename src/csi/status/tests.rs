@@ -19,7 +19,7 @@ fn codes_follow_from_what_the_caller_does_next() {
     let lost = EngineError::Lost { command: "lvcreate".into(), reason: "killed".into() };
     let cases = [
         (VolumeError::NotFound(id()), Code::NotFound),
-        (VolumeError::VgUnseen(id().vg), Code::Unavailable),
+        (VolumeError::VgUnseen { vg: id().vg, here: vec![] }, Code::Unavailable),
         (VolumeError::NoPlace("x".into()), Code::ResourceExhausted),
         (VolumeError::Unusable(GroupError::Unseen(id().vg)), Code::ResourceExhausted),
         (
