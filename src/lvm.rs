@@ -30,7 +30,7 @@ mod view;
 
 pub use backend::{Backend, Engine, EngineError, Fingerprint};
 pub use command::Command;
-pub use error::GroupError;
+pub use error::{GroupError, OPEN};
 pub use events::watch;
 pub use group::{Group, Intent};
 pub use groups::{Groups, Selection, Settings};

@@ -29,7 +29,7 @@ fn path(name: &str) -> PathBuf {
 }
 
 /// Its text.
-fn text(name: &str) -> String {
+pub(crate) fn text(name: &str) -> String {
     std::fs::read_to_string(path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 

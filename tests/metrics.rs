@@ -1,6 +1,7 @@
 //! What Prometheus is shown is documented, and true.
 
 mod documented;
+mod monitoring;
 mod scrape;
 mod truth;
 

@@ -100,6 +100,15 @@ pub enum EngineError {
 }
 
 impl EngineError {
+    /// The same with LVM's own words in it changed.
+    pub(super) fn reworded(self, change: impl FnOnce(&str) -> String) -> Self {
+        match self {
+            Self::Lost { command, reason } => Self::Lost { command, reason: change(&reason) },
+            Self::Unreadable { command, reason } => Self::Unreadable { command, reason: change(&reason) },
+            other => other,
+        }
+    }
+
     /// A disk that did not do what it should.
     pub(crate) fn disk(device: &Path, what: &'static str, source: std::io::Error) -> Self {
         Self::Disk { device: device.to_owned(), what, source }

@@ -3,6 +3,9 @@ use std::time::Duration;
 use super::{EngineError, Health};
 use crate::types::{LvName, VgName, VgUuid};
 
+/// What is said of an open device.
+pub const OPEN: &str = "its device is open in some process (see lsof or fuser on the node)";
+
 /// Why a volume group did not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum GroupError {
@@ -40,7 +43,7 @@ pub enum GroupError {
     },
 
     /// An LV cannot be removed while its device is open.
-    #[error("the device of {vg}/{lv} is open in some process (see lsof or fuser on the node)")]
+    #[error("{vg}/{lv} is in use: {OPEN}")]
     Open {
         /// The group.
         vg: VgName,

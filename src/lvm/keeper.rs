@@ -27,8 +27,10 @@ pub(super) async fn back_up_after_changes(group: Arc<Group>, delay: Duration, st
 
 /// Waits until the group was left alone for a while.
 async fn quiet(group: &Group, delay: Duration) {
-    let end = Instant::now() + delay * LONGEST;
-    while Instant::now() < end && timeout(delay, group.changed.notified()).await.is_ok() {}
+    let end = Instant::now().checked_add(delay.saturating_mul(LONGEST));
+    while end.is_none_or(|end| Instant::now() < end) && timeout(delay, group.changed.notified()).await.is_ok()
+    {
+    }
 }
 
 async fn back_up(group: &Group) {

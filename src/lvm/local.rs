@@ -20,6 +20,7 @@ mod fields;
 mod frames;
 mod home;
 mod label;
+mod links;
 mod look;
 mod options;
 mod parse;
@@ -42,6 +43,7 @@ use config::Sight;
 use disks::Disks;
 use engine::LocalEngine;
 use home::{Home, SystemDir};
+use links::Links;
 use process::Processes;
 use worker::{How, Wear, Worker};
 
@@ -59,6 +61,7 @@ pub struct LocalBackend {
     options: LocalOptions,
     shared: config::Host,
     home: Arc<Home>,
+    links: Links,
     processes: Processes,
     everything: SystemDir,
     disks: Disks,
@@ -76,10 +79,11 @@ impl LocalBackend {
             None => system_id::ask(&host, &options.host_config).await?,
         };
         let shared = config::Host { locking_dir: options.locking_dir.clone(), system_id };
+        let links = Links::new(&options.run_dir)?;
         let home = Arc::new(claim(&options.run_dir).await?);
         let processes = Processes::new(host.clone(), tracker.clone(), options.query_limit);
         let everything =
-            SystemDir::new(Arc::clone(&home), &[], |_| config::render(&shared, Sight::Everything));
+            SystemDir::new(Arc::clone(&home), links.clone(), &[], config::render(&shared, Sight::Everything));
         let backups = Backups::new(options.backup_dir.clone());
         Ok(Self {
             host,
@@ -87,6 +91,7 @@ impl LocalBackend {
             options,
             shared,
             home,
+            links,
             processes,
             everything,
             disks: Disks::default(),
@@ -95,9 +100,8 @@ impl LocalBackend {
     }
 
     fn system_dir(&self, devices: &[PathBuf]) -> SystemDir {
-        SystemDir::new(Arc::clone(&self.home), devices, |path| {
-            config::render(&self.shared, Sight::Only(devices, path))
-        })
+        let text = config::render(&self.shared, Sight::Only(devices, &self.links));
+        SystemDir::new(Arc::clone(&self.home), self.links.clone(), devices, text)
     }
 }
 

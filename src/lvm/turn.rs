@@ -8,8 +8,7 @@ use super::seat::Seat;
 use super::{Command, EngineError, GroupError, LvRow, Reply, View};
 use crate::types::{Extents, LvName, Owner, PeRange};
 
-/// How often a device that is open is looked at before its removal is given up, and how long after one
-/// another: udev opens a device for a moment after somebody who wrote to it has closed it.
+/// How often a device that is open is looked at before that is believed, and how long after one another: udev opens a device for a moment after somebody who wrote to it has closed it.
 const OPEN_LOOKS: u32 = 20;
 const OPEN_PAUSE: Duration = Duration::from_millis(50);
 
@@ -161,17 +160,31 @@ impl Turn {
     /// # Errors
     /// [`GroupError::Open`]: it stays open. Or LVM did not remove it.
     pub async fn remove(&mut self, name: &LvName) -> Result<(), GroupError> {
-        match self.try_remove(name).await {
-            Err(GroupError::Refused { .. }) => {}
+        let meant = self.view()?.lv(name).map(|lv| (lv.uuid.clone(), lv.origin));
+        let refused = match self.try_remove(name).await {
+            Err(refused @ GroupError::Refused { .. }) => refused,
             done => return done,
+        };
+        if !self.closes(name).await? {
+            return Err(GroupError::Open { vg: self.view()?.vg.name.clone(), lv: name.clone() });
         }
+        // While that was waited for, others may have changed it: a snapshot would be removed with it.
+        let Some(now) = self.view()?.lv(name).map(|lv| (lv.uuid.clone(), lv.origin)) else { return Ok(()) };
+        if Some(now) == meant { self.try_remove(name).await } else { Err(refused) }
+    }
+
+    /// Whether the LV's device is closed, or closes in a moment.
+    ///
+    /// # Errors
+    /// The group cannot be read.
+    pub async fn closes(&mut self, name: &LvName) -> Result<bool, GroupError> {
         for _ in 0..OPEN_LOOKS {
             if !self.now(name).await?.is_some_and(|lv| lv.open) {
-                return self.try_remove(name).await;
+                return Ok(true);
             }
             tokio::time::sleep(OPEN_PAUSE).await;
         }
-        Err(GroupError::Open { vg: self.view()?.vg.name.clone(), lv: name.clone() })
+        Ok(false)
     }
 
     async fn try_remove(&mut self, name: &LvName) -> Result<(), GroupError> {

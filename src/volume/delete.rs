@@ -3,14 +3,15 @@ use std::sync::Arc;
 use super::VolumeError;
 use super::found::{Found, tags_of};
 use super::volumes::Volumes;
-use crate::lvm::{GroupError, Intent};
+use crate::lvm::{GroupError, Intent, OPEN};
 use crate::types::{VolumeId, VolumeState};
 
 impl Volumes {
     /// Removes a volume. When this answers, LVM does not list it any more.
     ///
     /// # Errors
-    /// It is in use, it is not ours, or its group takes no change; nothing is changed then. Its group
+    /// It is in use, it is not ours, or its group takes no change; nothing but the traces of an expansion
+    /// that never ended is removed then. Its group
     /// is not there ([`VolumeError::VgUnseen`]): nothing can be said of it.
     pub async fn delete(self: &Arc<Self>, id: &VolumeId) -> Result<(), VolumeError> {
         self.remove(id, |_| Ok(())).await
@@ -79,8 +80,7 @@ fn alone(found: &Found) -> Result<(), VolumeError> {
 fn unremoved(found: &Found, error: GroupError) -> VolumeError {
     match error {
         GroupError::Open { .. } => {
-            let by = "its device is open in some process (see lsof or fuser on the node)".to_owned();
-            VolumeError::InUse { id: found.id.clone(), by }
+            VolumeError::InUse { id: found.id.clone(), by: OPEN.to_owned() }
         }
         other => VolumeError::Group(other),
     }

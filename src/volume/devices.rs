@@ -11,28 +11,27 @@ impl Volumes {
     /// # Errors
     /// LVM could not do that, or no node leads to it.
     pub(super) async fn device(&self, found: &Found) -> Result<BlockDevice, VolumeError> {
-        match self.active(found).await? {
-            Some(device) if self.is_whole(found, &device).await? => return Ok(device),
-            Some(_) => drop(found.group.turn(Intent::Device).await?.refresh(&found.id.lv).await?),
-            None => drop(found.group.turn(Intent::Device).await?.activate(&found.id.lv).await?),
+        if self.active(found).await?.is_none() {
+            found.group.turn(Intent::Device).await?.activate(&found.id.lv).await?;
         }
-        let device = self.active(found).await?.filter(|device| !device.suspended);
+        let device = self.whole_if_active(found).await?.filter(|device| !device.suspended);
         device.ok_or_else(|| {
             let what = format!("LVM says that {} is active, and the kernel has no such device", found.id);
             VolumeError::host(what, "look at dmsetup info and udev on the node")
         })
     }
 
-    /// The volume's device as [`Volumes::device`] gives it, if it is active; no other is activated.
+    /// The volume's device, if it is active: loaded anew where it is not whole.
     ///
     /// # Errors
     /// LVM could not load it anew, or no node leads to it.
     pub(super) async fn whole_if_active(&self, found: &Found) -> Result<Option<BlockDevice>, VolumeError> {
         let Some(device) = self.active(found).await? else { return Ok(None) };
-        if !self.is_whole(found, &device).await? {
-            found.group.turn(Intent::Device).await?.refresh(&found.id.lv).await?;
+        if self.is_whole(found, &device).await? {
+            return Ok(Some(device));
         }
-        Ok(Some(device))
+        found.group.turn(Intent::Device).await?.refresh(&found.id.lv).await?;
+        self.active(found).await
     }
 
     /// Whether the kernel's table is in force, as large as the LV, and leads to its group's disks as they are

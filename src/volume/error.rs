@@ -18,7 +18,7 @@ pub enum VolumeError {
 
     /// The group is not there, so nothing can be said of its volumes. One that was made anew under the same
     /// name is another one: so the message has both.
-    #[error("volume group {vg} is not on this machine now: connect its disks, or wait for them; {}", others(.here))]
+    #[error("volume group {vg} is not on this machine now: connect its disks, wait for them, or see whether it has a name now that Quarry is not told of; {}", others(.here))]
     VgUnseen {
         /// The group.
         vg: VgUuid,
@@ -292,10 +292,10 @@ impl VolumeError {
 /// The groups that are there instead of another.
 fn others(here: &[(VgName, VgUuid)]) -> String {
     if here.is_empty() {
-        return "there is no other here".to_owned();
+        return "no other that it uses is here".to_owned();
     }
     let here: Vec<String> = here.iter().map(|(name, uuid)| format!("{name} ({uuid})")).collect();
-    format!("here is {}", here.join(", "))
+    format!("of those that it uses, here is {}", here.join(", "))
 }
 
 /// What is to be done about a dead file system.

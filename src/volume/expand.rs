@@ -62,8 +62,8 @@ impl Volumes {
         Ok(Some(lv))
     }
 
-    /// Sees to it that the file system is as large as the LV, if it is mounted here. Where the LV was not
-    /// just `extended`, it is looked at once more.
+    /// Sees to it that the file system is as large as the LV, if it is mounted here. Whether somebody else has it
+    /// open is seen from the row of an LV that was just `extended`, or by a look.
     async fn grow_file_system(
         &self,
         found: &Found,
@@ -76,11 +76,9 @@ impl Volumes {
         if self.grow_mounted(found, fs, &device).await? {
             return Ok(done);
         }
-        let lv = match extended {
-            Some(lv) => Some(lv),
-            None => found.group.turn(Intent::Device).await?.now(&found.id.lv).await?,
-        };
-        Ok(Expanded { node_expansion_required: lv.is_some_and(|lv| lv.open), ..done })
+        let is_closed = extended.is_some_and(|lv| !lv.open)
+            || found.group.turn(Intent::Device).await?.closes(&found.id.lv).await?;
+        Ok(Expanded { node_expansion_required: !is_closed, ..done })
     }
 }
 

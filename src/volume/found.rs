@@ -32,7 +32,7 @@ impl Volumes {
     /// LV is not ours.
     pub(super) async fn find(&self, id: &VolumeId) -> Result<Found, VolumeError> {
         let group = self.group(id).await?;
-        let view = group.view().await?;
+        let view = group.view().await.map_err(|error| self.unseen(error))?;
         let (lv, tags) = volume_in(&view, &id.lv)?.ok_or(()).or_else(|()| absent(&group, id))?;
         whole(&group, id, &lv)?;
         Ok(Found { id: id.clone(), group, vg_name: view.vg.name.clone(), lv, tags })
@@ -40,14 +40,19 @@ impl Volumes {
 
     /// The group that the volume lies in.
     pub(super) async fn group(&self, id: &VolumeId) -> Result<Arc<Group>, VolumeError> {
-        self.groups.find(&id.vg).await.map_err(|error| match error {
+        self.groups.find(&id.vg).await.map_err(|error| self.unseen(error))
+    }
+
+    /// Tells of a group that is not here which are.
+    fn unseen(&self, error: GroupError) -> VolumeError {
+        match error {
             GroupError::Unseen(vg) => {
                 let groups = self.groups.all().into_iter();
                 let here = groups.filter_map(|group| Some((group.name()?, group.uuid().clone()))).collect();
                 VolumeError::VgUnseen { vg, here }
             }
             other => VolumeError::Group(other),
-        })
+        }
     }
 }
 

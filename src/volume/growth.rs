@@ -8,13 +8,17 @@ use super::lock::VolumeLock;
 use super::volumes::Volumes;
 use super::{Expanded, VolumeError};
 use crate::device::{Access, Zeroed, zero};
-use crate::lvm::{Group, Intent, LvRow, Turn, View};
+use crate::lvm::{Group, GroupError, Intent, LvRow, Turn, View};
 use crate::types::{
-    Bytes, CapacityRange, Extents, GrowthTags, LvName, Owner, VolumeId, VolumeMode, VolumeState, VolumeTags,
+    Bytes, CapacityRange, Extents, GrowthTags, LvName, Owner, PeRange, VolumeId, VolumeMode, VolumeState,
+    VolumeTags,
 };
 
 /// How often growth begins again because somebody changed the group at the wrong moment.
 const ATTEMPTS: usize = 3;
+
+/// How many runs of extents are handed over with one command.
+const RANGES_AT_A_TIME: usize = 40;
 
 /// A hidden LV whose extents a raw block volume is to get, once they are zero.
 struct Growth {
@@ -33,6 +37,7 @@ impl Volumes {
     ) -> Result<Expanded, VolumeError> {
         // The volume itself stays free while the extents are zeroed: staging must not wait for that.
         let lock = self.growing(&found).await?;
+        let mut refused = None;
         for _ in 0..ATTEMPTS {
             let Some(growth) = self.cut_growth(&found, range).await? else {
                 lock.remove_file();
@@ -41,12 +46,19 @@ impl Volumes {
             self.zero_growth(&found, &growth, &lock).await?;
             let _busy = self.busy.take(&found.id.lv, "expand")?;
             let _lock = self.locks.take(&found.lv.uuid).await?;
-            if self.hand_over(&found, &growth).await? {
-                lock.remove_file();
-                return self.grown(&found.id).await;
+            match self.hand_over(&found, &growth).await {
+                Ok(true) => {
+                    lock.remove_file();
+                    return self.grown(&found.id).await;
+                }
+                Ok(false) => refused = None,
+                Err(VolumeError::Group(error @ GroupError::Refused { .. })) => refused = Some(error),
+                Err(other) => return Err(other),
             }
         }
-        Err(VolumeError::Busy { what: format!("a change of volume group {} by others", found.vg_name) })
+        let changed =
+            || VolumeError::Busy { what: format!("a change of volume group {} by others", found.vg_name) };
+        Err(refused.map_or_else(changed, VolumeError::Group))
     }
 
     /// What the volume is now that it has its extents, once its device has them too.
@@ -119,12 +131,15 @@ impl Volumes {
         if turn.view()?.vg.seqno != view.vg.seqno + 1 {
             return Ok(false);
         }
-        let Ok(lv) = turn.extend(&found.id.lv, growth.tags.extents, from).await else { return Ok(false) };
-        if turn.view()?.vg.seqno != view.vg.seqno + 2 {
-            drop(turn);
-            return self.zero_tail(found, old_size, lv.size).await.map(|()| true);
+        let (steps, extended) = extend_by(&mut turn, &found.id.lv, old_size, from).await;
+        let now = Arc::clone(turn.view()?);
+        drop(turn);
+        let size = now.lv(&found.id.lv).map_or(old_size, |lv| lv.size);
+        if now.vg.seqno != view.vg.seqno + 1 + steps && size > old_size {
+            self.zero_tail(found, old_size, size).await?;
         }
-        tracing::info!(from = %old_size, to = %lv.size, "extended");
+        extended?;
+        tracing::info!(from = %old_size, to = %size, "extended");
         Ok(true)
     }
 
@@ -169,13 +184,43 @@ impl Volumes {
             let view = Arc::clone(turn.view()?);
             let now = growth_in(&view, &name)?.filter(|now| now.lv.uuid == growth.lv.uuid);
             if now.is_some_and(|now| !serves(&view, &now.tags)) {
-                turn.remove(&name).await?;
+                match turn.remove(&name).await {
+                    Err(open @ GroupError::Open { .. }) => {
+                        tracing::warn!(error = %open, "what an interrupted expansion left stays for now");
+                        continue;
+                    }
+                    removed => removed?,
+                }
                 tracing::info!(vg = %view.vg.name, lv = %name, "removed what an interrupted expansion left");
             }
             lock.remove_file();
         }
         Ok(())
     }
+}
+
+/// Gives an LV of that size these extents, and tells how many steps of it were done: a command holds so many
+/// words only.
+async fn extend_by(
+    turn: &mut Turn,
+    lv: &LvName,
+    mut size: Bytes,
+    from: Vec<PeRange>,
+) -> (u64, Result<(), GroupError>) {
+    let mut steps = 0;
+    for ranges in from.chunks(RANGES_AT_A_TIME) {
+        let more = ranges.iter().map(|range| range.last - range.first + 1).sum();
+        let to = match turn.view() {
+            Ok(view) => view.vg.extent_size.round_down(size).saturating_add(Extents::new(more)),
+            Err(unseen) => return (steps, Err(unseen)),
+        };
+        match turn.extend(lv, to, ranges.to_vec()).await {
+            Ok(row) => size = row.size,
+            Err(error) => return (steps, Err(error)),
+        }
+        steps += 1;
+    }
+    (steps, Ok(()))
 }
 
 /// The hidden LV, as a volume that has a device.

@@ -63,8 +63,7 @@ impl Volumes {
                 return Err(unusable(found));
             }
         }
-        let active = self.active(found).await?.ok_or_else(not_staged)?;
-        let device = if self.is_whole(found, &active).await? { active } else { self.device(found).await? };
+        let device = self.whole_if_active(found).await?.ok_or_else(not_staged)?;
         if let VolumeMode::Filesystem(fs) = found.tags.mode {
             let there = look(&request.staging).await?;
             there.filter(|there| there.shows == device.number && !there.is_device).ok_or_else(not_staged)?;

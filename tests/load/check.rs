@@ -125,7 +125,7 @@ impl Machine {
         }
         for (path, _) in [(&volume.staging, staged), (&volume.target, published)].iter().filter(|(_, is)| *is)
         {
-            holds(self.shows(path) == number(&slot.device()), || {
+            holds(self.shows(path, slot.mode()) == number(&slot.device()), || {
                 format!("{} shows another device", path.display())
             })?;
         }
@@ -140,11 +140,15 @@ impl Machine {
         }
     }
 
-    /// The number of the device that is at a path, or whose file system is mounted there. btrfs shows a number
-    /// of its own where it is mounted.
-    fn shows(&self, path: &Path) -> u64 {
-        let source = self.mounts.iter().find(|(point, _)| path.is_dir() && Path::new(point) == path);
-        number(source.map_or(path, |(_, source)| source))
+    /// The number of the device that is at a path, or whose file system is mounted there. btrfs has a number of
+    /// its own, and tells by the mount table only what it lies on.
+    fn shows(&self, path: &Path, mode: Mode) -> u64 {
+        let there = fs::metadata(path).unwrap();
+        match self.mounts.iter().find(|(point, _)| Path::new(point) == path) {
+            Some((_, source)) if mode == Mode::Btrfs => number(source),
+            _ if there.is_dir() => there.st_dev(),
+            _ => there.st_rdev(),
+        }
     }
 
     /// Holds that nothing is there that no volume needs.

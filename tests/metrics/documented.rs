@@ -8,9 +8,9 @@ use crate::driver::{self, Driver, Mode, SIZE, VG, make_group};
 use crate::router::{ApiServer, Replica, hasty};
 
 /// Kind and labels of each metric, by name.
-type Told = BTreeMap<String, (String, BTreeSet<String>)>;
+pub(super) type Told = BTreeMap<String, (String, BTreeSet<String>)>;
 
-fn documented(role: &str) -> Told {
+pub(super) fn documented(role: &str) -> Told {
     let text =
         std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/metrics.md")).unwrap();
     let (table, _) = text.split_once("\n## ").unwrap();

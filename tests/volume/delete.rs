@@ -73,6 +73,28 @@ fn a_volume_under_another_device_or_open_in_a_process_is_not_deleted() {
     });
 }
 
+/// LVM refuses while the device is open, and is asked again when it is closed; what came meanwhile stays.
+#[test]
+fn a_snapshot_that_is_made_while_a_deletion_waits_for_the_device_is_not_removed() {
+    with_driver(async |driver, client| {
+        let volume = Volume::create(&client, "pvc-a", Mode::Block).await;
+        volume.prepared().await;
+        sh("modprobe dm-snapshot");
+        let open = File::open(volume.device()).unwrap();
+        let deletion = tokio::spawn({
+            let volume = volume.clone();
+            async move { volume.delete().await }
+        });
+        driver.log().soon(&["running", "lvremove"]).await;
+        command("lvcreate", &["-q", "-y", "-s", "-n", "theirs", "-L", "16M", &volume.lv()]);
+        drop(open);
+        deletion.await.unwrap().expect_err("the volume is the origin of a snapshot");
+        assert_eq!(report("lvs", "lv_name", VG).len(), 2);
+        sh(&format!("lvremove -q -y {VG}/theirs"));
+        volume.delete().await.unwrap();
+    });
+}
+
 #[test]
 fn a_volume_with_a_snapshot_is_not_deleted_nor_is_the_snapshot() {
     with_driver(async |_driver, client| {

@@ -7,7 +7,9 @@ use quarry::proto::csi::v1::volume_capability::access_mode::Mode as AccessMode;
 use tonic::Code;
 
 use super::support::{boot, with_driver};
-use crate::driver::{Driver, MIB, Mode, SIZE, VG, Volume, command, folder, refused, report, sh};
+use crate::driver::{
+    self, Driver, MIB, Mode, SIZE, VG, Volume, command, folder, make_group, refused, report, sh,
+};
 
 /// The size of the file system that is mounted at a volume's staging path, with what it needs itself.
 fn file_system(volume: &Volume) -> u64 {
@@ -29,6 +31,38 @@ fn seqno() -> Vec<String> {
 
 fn range(required: u64, limit: u64) -> csi::CapacityRange {
     csi::CapacityRange { required_bytes: required.cast_signed(), limit_bytes: limit.cast_signed() }
+}
+
+/// Makes a group in which 70 extents are free, none beside another, and all of them dirty.
+fn shatter() {
+    let extents = |what: &str| format!("lvcreate -y -an -Wn -Zn {what} {VG}");
+    sh(&format!(
+        "lvcreate -q -y -Wn -Zn -n dirt -l 100%FREE {VG} && tr '\\0' '\\377' < /dev/zero | dd of=/dev/{VG}/dirt bs=1M status=none || true; sync; lvremove -q -y {VG}/dirt"
+    ));
+    let fillers: Vec<String> = (0..140).map(|number| extents(&format!("-l 1 -n f{number}"))).collect();
+    let holes: Vec<String> =
+        (0..140).step_by(2).map(|number| format!("lvremove -y {VG}/f{number}")).collect();
+    let script = [fillers, vec![extents("-l 100%FREE -n rest")], holes].concat().join("\n");
+    std::fs::write("/script", script).unwrap();
+    sh("lvm < /script > /dev/null 2>&1");
+    assert_eq!(report("vgs", "vg_free_count", VG), ["70"]);
+}
+
+#[test]
+fn a_raw_volume_grows_over_more_pieces_than_one_command_can_name() {
+    lab::Machine::new().disk("1G").boot(|| {
+        make_group(VG, &lab::disks());
+        driver::run(async {
+            let driver = Driver::start().await;
+            let volume = Volume::in_use(&driver.client().await, "pvc-a", Mode::Block).await;
+            shatter();
+            let size = SIZE + 65 * 4 * MIB;
+            assert_eq!(volume.expand(size).await.unwrap(), size);
+            assert!(report("lvs", "seg_start", &volume.lv()).len() > 60);
+            sh(&format!("cmp -n {size} {} /dev/zero", volume.target.display()));
+            assert_eq!(report("lvs", "lv_name", VG).len(), 72, "nothing hidden is left");
+        });
+    });
 }
 
 #[test]

@@ -55,6 +55,20 @@ fn an_inactive_volume_is_activated_and_no_other() {
 }
 
 #[test]
+fn a_volume_that_is_waited_for_changes_its_state_once() {
+    with_driver(async |driver, mut client| {
+        let seqno = || report("vgs", "vg_seqno", VG).remove(0).parse::<u64>().unwrap();
+        let before = seqno();
+        client.create("pvc-large", 2 << 30, Mode::Block).await.unwrap();
+        let volume = Volume::existing(&client, "pvc-large", Mode::Block);
+        driver.log().soon(&["zeroing"]).await;
+        volume.start().await;
+        assert_eq!(seqno(), before + 2, "it was made, and then called used");
+        assert_eq!(report("lvs", "lv_tags", VG).concat().matches("q.s=u").count(), 1);
+    });
+}
+
+#[test]
 fn after_a_reboot_volumes_are_staged_and_published_with_what_they_held() {
     let machine = lab::Machine::new().disk("2G");
     machine.boot(|| {

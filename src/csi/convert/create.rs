@@ -46,10 +46,13 @@ fn with_class(mode: VolumeMode, parameters: &ClassParameters) -> Result<MakeOpti
 
 /// What GetCapacity asks for; `None` where no volume of that kind can be made anywhere.
 ///
+/// Parameters that CreateVolume refuses count as none here. The scheduler lets a claim be created only where
+/// there is room for its class: without an answer the reason for the refusal would never stand on the claim.
+///
 /// # Errors
-/// INVALID_ARGUMENT where a field is wrong.
+/// INVALID_ARGUMENT where another field is wrong.
 pub fn capacity_request(message: &proto::GetCapacityRequest) -> Result<Option<CapacityRequest>, Status> {
-    let parameters = parameters(&message.parameters)?;
+    let parameters = parameters(&message.parameters).unwrap_or_default();
     if !message.volume_capabilities.is_empty() && !capabilities(&message.volume_capabilities)?.1.is_empty() {
         return Ok(None);
     }

@@ -98,7 +98,8 @@ async fn write(processes: &Processes, dir: &SystemDir, vg: &VgName, file: &Path)
         return Ok(());
     }
     let command = format!("lvm vgcfgbackup {vg}");
-    Err(ExecError::Failed { command, code: output.code, stderr: output.stderr }.into())
+    let stderr = dir.links().plain(&output.stderr);
+    Err(ExecError::Failed { command, code: output.code, stderr }.into())
 }
 
 /// Takes a backup that LVM has just written into the directory of its group. This blocks.

@@ -2,6 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use super::links::Links;
 use crate::lvm::EngineError;
 
 /// Which devices LVM may see.
@@ -9,8 +10,8 @@ use crate::lvm::EngineError;
 pub(super) enum Sight<'a> {
     /// All that are there.
     Everything,
-    /// These and no others, by links to them in this folder (see [`linked`]).
-    Only(&'a [PathBuf], &'a Path),
+    /// These and no others, by links to them.
+    Only(&'a [PathBuf], &'a Links),
 }
 
 /// What the configuration takes over from the host.
@@ -86,22 +87,17 @@ pub(super) fn render(host: &Host, sight: Sight<'_>) -> Result<String, EngineErro
     text += &match sight {
         // A disk that somebody suspended hides no group on other disks; its own lacks a disk for a while.
         Sight::Everything => "devices {\n\tscan=[\"/dev\"]\n\tignore_suspended_devices=1\n}\n".to_owned(),
-        Sight::Only(devices, folder) => {
-            let (scan, filter) = (quoted(&folder.to_string_lossy()), filter(devices, folder)?);
+        Sight::Only(devices, links) => {
+            let (scan, filter) = (quoted(&links.folder().to_string_lossy()), filter(devices, links)?);
             format!("devices {{\n\tscan=[{scan}]\n\tfilter=[{filter}]\n}}\n")
         }
     };
     Ok(text)
 }
 
-/// The path in a folder of the driver's by which LVM knows a device: `/dev/sda` is `<folder>/dev/sda`. With each
-/// command LVM looks at all that lies where it looks for devices, and `/dev` holds three nodes for each LV.
-pub(super) fn linked(folder: &Path, device: &Path) -> PathBuf {
-    folder.join(device.strip_prefix("/").unwrap_or(device))
-}
-
-fn filter(devices: &[PathBuf], folder: &Path) -> Result<String, EngineError> {
-    let accepted: Result<Vec<String>, _> = devices.iter().map(|device| accept(device, folder)).collect();
+fn filter(devices: &[PathBuf], links: &Links) -> Result<String, EngineError> {
+    let accepted: Result<Vec<String>, _> =
+        devices.iter().map(|device| accept(device).and_then(|_| accept(&links.to(device)))).collect();
     let mut rules = accepted?;
     rules.push("\"r|.*|\"".to_owned());
     Ok(rules.join(", "))
@@ -109,11 +105,13 @@ fn filter(devices: &[PathBuf], folder: &Path) -> Result<String, EngineError> {
 
 /// A rule that accepts one path. What could mean something in a regular expression stands in brackets,
 /// so that nothing needs a backslash, which the configuration would read too.
-fn accept(device: &Path, folder: &Path) -> Result<String, EngineError> {
-    let unspeakable = || EngineError::Unspeakable(format!("no filter can hold the device {device:?}"));
-    let plain = device.is_absolute() && !device.components().any(|part| part == Component::ParentDir);
-    let link = linked(folder, device);
-    let path = link.to_str().filter(|_| plain).ok_or_else(unspeakable)?;
+///
+/// # Errors
+/// [`EngineError::Unspeakable`]: no filter can hold it.
+pub(super) fn accept(path: &Path) -> Result<String, EngineError> {
+    let unspeakable = || EngineError::Unspeakable(format!("no filter can hold the path {path:?}"));
+    let plain = path.is_absolute() && !path.components().any(|part| part == Component::ParentDir);
+    let path = path.to_str().filter(|_| plain).ok_or_else(unspeakable)?;
     let letter = |c: char| match c {
         'a'..='z' | 'A'..='Z' | '0'..='9' | '/' | '_' | '-' => Ok(c.to_string()),
         '.' | ':' | '+' | '@' | '=' | ',' | '%' | '#' | '~' => Ok(format!("[{c}]")),
@@ -134,15 +132,19 @@ mod tests {
         Host { locking_dir: "/run/lock/lvm".into(), system_id: system_id.map(str::to_owned) }
     }
 
+    fn links() -> Links {
+        Links::new(Path::new("/run/q")).unwrap()
+    }
+
     #[test]
     fn the_filter_accepts_the_given_devices_and_rejects_all_others() {
         let devices = ["/dev/sda".into(), "/dev/mapper/luks-1.2".into(), "/dev/disk/by-path/pci-0:1".into()];
-        let text = render(&host(None), Sight::Only(&devices, Path::new("/run/q/3"))).unwrap();
-        assert!(text.contains("\tscan=[\"/run/q/3\"]\n") && !text.contains("scan=[\"/dev\"]"), "{text}");
+        let text = render(&host(None), Sight::Only(&devices, &links())).unwrap();
+        assert!(text.contains("\tscan=[\"/run/q/links\"]\n") && !text.contains("scan=[\"/dev\"]"), "{text}");
         let filter = text.lines().find(|line| line.trim().starts_with("filter=")).unwrap();
         assert_eq!(
             filter.trim(),
-            r#"filter=["a|^/run/q/3/dev/sda$|", "a|^/run/q/3/dev/mapper/luks-1[.]2$|", "a|^/run/q/3/dev/disk/by-path/pci-0[:]1$|", "r|.*|"]"#
+            r#"filter=["a|^/run/q/links/dev/sda$|", "a|^/run/q/links/dev/mapper/luks-1[.]2$|", "a|^/run/q/links/dev/disk/by-path/pci-0[:]1$|", "r|.*|"]"#
         );
         assert!(!render(&host(None), Sight::Everything).unwrap().contains("filter="));
     }
@@ -153,7 +155,7 @@ mod tests {
             ["/dev/a|b", "/dev/a\"b", "/dev/a\\b", "/dev/a b", "/dev/a]", "/dev/ü", "/dev/../a", "sda", ""]
         {
             let devices = [PathBuf::from(device)];
-            assert!(render(&host(None), Sight::Only(&devices, Path::new("/run"))).is_err(), "{device}");
+            assert!(render(&host(None), Sight::Only(&devices, &links())).is_err(), "{device}");
         }
     }
 

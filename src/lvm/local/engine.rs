@@ -1,3 +1,4 @@
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,12 +29,15 @@ impl Engine for LocalEngine {
     async fn run(&self, vg: &VgName, command: &Command) -> Result<Reply, EngineError> {
         let words = encode(vg, &self.linked(command))?;
         tracing::debug!(%vg, lvm = %words, "running");
-        let mut reply = self.ask(command, words).await?;
+        self.dir.path().await?;
+        let links = self.dir.links();
+        let mut reply =
+            self.ask(command, words).await.map_err(|error| error.reworded(|words| links.plain(words)))?;
         for words in &mut reply.messages {
-            *words = self.dir.plain(words);
+            *words = links.plain(words);
         }
         for range in reply.segments.iter_mut().flat_map(|segment| &mut segment.ranges) {
-            range.device = self.dir.plain(&range.device);
+            range.device = links.plain(&range.device);
         }
         Ok(reply)
     }
@@ -45,7 +49,7 @@ impl LocalEngine {
         let mut command = command.clone();
         if let Command::Extend { from, .. } = &mut command {
             for range in from {
-                range.device = self.dir.linked(&range.device);
+                range.device = self.dir.links().to(Path::new(&range.device)).display().to_string();
             }
         }
         command

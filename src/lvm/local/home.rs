@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tokio::sync::{Mutex, MutexGuard, OnceCell};
+use tokio::sync::{Mutex, MutexGuard};
 
-use super::config::linked;
+use super::links::Links;
 use crate::exec::ExecError;
 use crate::lvm::EngineError;
 
@@ -65,16 +65,17 @@ fn clear(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// An `LVM_SYSTEM_DIR` with one lvm.conf in it, and links to the devices that LVM may see, written when it is
-/// first needed.
+/// An `LVM_SYSTEM_DIR` with one lvm.conf in it, and the devices that LVM may see by it.
 #[derive(Debug)]
 pub(super) struct SystemDir {
     home: Arc<Home>,
     path: PathBuf,
+    links: Links,
     devices: Vec<PathBuf>,
     /// The configuration, or why there can be none.
-    text: Result<String, String>,
-    written: OnceCell<()>,
+    text: Result<Arc<str>, String>,
+    /// Held by whoever writes it.
+    writing: Mutex<()>,
     /// Processes that only look take turns.
     turn: Mutex<()>,
 }
@@ -88,53 +89,47 @@ pub(super) struct Leave<'a> {
 }
 
 impl SystemDir {
-    /// A directory for the configuration that `render` makes of its path.
+    /// A directory for this configuration, with which LVM sees these devices.
     pub(super) fn new(
         home: Arc<Home>,
+        links: Links,
         devices: &[PathBuf],
-        render: impl FnOnce(&Path) -> Result<String, EngineError>,
+        text: Result<String, EngineError>,
     ) -> Self {
         let path = home.path.join(home.next.fetch_add(1, Ordering::Relaxed).to_string());
-        let text = render(&path).map_err(|error| match error {
+        let text = text.map(Arc::from).map_err(|error| match error {
             EngineError::Unspeakable(why) => why,
             other => other.to_string(),
         });
-        Self {
-            home,
-            path,
-            devices: devices.to_owned(),
-            text,
-            written: OnceCell::new(),
-            turn: Mutex::default(),
-        }
+        let devices = devices.to_owned();
+        Self { home, path, links, devices, text, writing: Mutex::default(), turn: Mutex::default() }
     }
 
-    /// The directory's path; it is there when this answers.
+    /// The directory's path. It is there when this answers, and so are links to the devices, whoever has cleared
+    /// the run directory meanwhile.
     ///
     /// # Errors
     /// It cannot be written, or there is no such configuration.
     pub(super) async fn path(&self) -> Result<&Path, EngineError> {
-        let text = self.text.as_ref().map_err(|why| EngineError::Unspeakable(why.clone()))?;
-        let failed = |source| EngineError::disk(&self.path, "cannot be written", source);
-        let write = async || -> io::Result<()> {
-            tokio::fs::create_dir_all(&self.path).await?;
-            for device in &self.devices {
-                link(device, &linked(&self.path, device)).await?;
+        let text = self.text.clone().map_err(EngineError::Unspeakable)?;
+        let (links, devices) = (self.links.clone(), self.devices.clone());
+        let _writing = self.writing.lock().await;
+        super::blocking(&self.path, move |path| {
+            links.make(&devices)?;
+            let file = path.join("lvm.conf");
+            if file.try_exists()? {
+                return Ok(());
             }
-            tokio::fs::write(self.path.join("lvm.conf"), text).await
-        };
-        self.written.get_or_try_init(write).await.map_err(failed)?;
+            fs::create_dir_all(path)?;
+            fs::write(file, text.as_bytes())
+        })
+        .await?;
         Ok(&self.path)
     }
 
-    /// LVM's name of a device.
-    pub(super) fn linked(&self, device: &str) -> String {
-        linked(&self.path, Path::new(device)).display().to_string()
-    }
-
-    /// What LVM says, with the devices' own paths in it.
-    pub(super) fn plain(&self, words: &str) -> String {
-        words.replace(&format!("{}/", self.path.display()), "/")
+    /// How LVM is shown devices.
+    pub(super) const fn links(&self) -> &Links {
+        &self.links
     }
 
     /// Waits, for at most `limit`, until no other process looks with this configuration. So a disk that does
@@ -157,21 +152,11 @@ impl SystemDir {
 
     /// Takes the directory away again. A failure leaves it to the next driver.
     pub(super) async fn remove(&self) {
-        if self.written.initialized()
-            && let Err(error) = tokio::fs::remove_dir_all(&self.path).await
+        if let Err(error) = tokio::fs::remove_dir_all(&self.path).await
+            && error.kind() != io::ErrorKind::NotFound
         {
             tracing::debug!(%error, path = %self.path.display(), home = %self.home.path.display(), "left behind");
         }
-    }
-}
-
-async fn link(device: &Path, at: &Path) -> io::Result<()> {
-    if let Some(folder) = at.parent() {
-        tokio::fs::create_dir_all(folder).await?;
-    }
-    match tokio::fs::symlink(device, at).await {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        made => made,
     }
 }
 
@@ -196,19 +181,20 @@ mod tests {
     async fn a_configuration_is_written_when_it_is_needed_and_removed() {
         let run = tempfile::tempdir().unwrap();
         let home = Arc::new(Home::claim(run.path()).unwrap());
-        let devices = ["/dev/mapper/luks".into(), "/dev/sda".into()];
-        let dir = SystemDir::new(Arc::clone(&home), &devices, |path| Ok(path.display().to_string()));
+        let (links, device) = (Links::new(run.path()).unwrap(), PathBuf::from("/dev/sda"));
+        let devices = std::slice::from_ref(&device);
+        let dir = SystemDir::new(Arc::clone(&home), links.clone(), devices, Ok("x".to_owned()));
         assert!(!dir.path.exists());
-        let path = dir.path().await.unwrap().to_owned();
-        assert_eq!(fs::read_to_string(path.join("lvm.conf")).unwrap(), path.to_str().unwrap());
-        for device in &devices {
-            let link = linked(&path, device);
-            assert_eq!(fs::read_link(&link).unwrap(), *device);
-            assert_eq!(dir.plain(&format!("no {}.", link.display())), format!("no {}.", device.display()));
+        for cleared in [run.path(), links.folder()] {
+            let path = dir.path().await.unwrap();
+            assert_eq!(fs::read_to_string(path.join("lvm.conf")).unwrap(), "x");
+            assert_eq!(fs::read_link(links.to(&device)).unwrap(), device);
+            fs::remove_dir_all(cleared).unwrap();
         }
+        let path = dir.path().await.unwrap().to_owned();
         dir.remove().await;
         assert!(!path.exists());
-        let bad = SystemDir::new(home, &[], |_| Err(EngineError::Unspeakable("no".to_owned())));
+        let bad = SystemDir::new(home, links, &[], Err(EngineError::Unspeakable("no".to_owned())));
         assert!(matches!(bad.path().await, Err(EngineError::Unspeakable(_))));
     }
 }

@@ -1,5 +1,6 @@
 //! A node, seen from the host: a guest that can lose its power and come back, and in which programs can be run.
 
+mod disks;
 mod power;
 mod watch;
 

@@ -3,9 +3,12 @@
 mod capacity;
 mod empty_dir;
 mod grow;
+mod moved_disks;
 mod node_faults;
+mod refusals;
 mod replicas;
 mod restarts;
+mod scraped;
 mod stateful_set;
 mod times;
 mod volume_groups;
@@ -46,6 +49,9 @@ pub(crate) const ALL: &[Scenario] = &[
     of_driver("restarts", |cluster| Box::pin(restarts::run(cluster))),
     of_driver("replicas", |cluster| Box::pin(replicas::run(cluster))),
     of_driver("volume_groups", |cluster| Box::pin(volume_groups::run(cluster))),
+    of_driver("moved_disks", |cluster| Box::pin(moved_disks::run(cluster))),
+    of_driver("refusals", |cluster| Box::pin(refusals::run(cluster))),
+    of_driver("scraped", |cluster| Box::pin(scraped::run(cluster))),
     of_driver("time_pod_over_emptydir", |cluster| Box::pin(times::pod_over_empty_dir(cluster))),
     of_driver("time_expand", |cluster| Box::pin(times::expand(cluster))),
 ];

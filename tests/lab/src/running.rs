@@ -125,14 +125,31 @@ impl Running {
     ///
     /// [`Error::Invalid`] when `size` is none, [`Error::Io`] when the guest's kernel refuses the disk.
     pub fn add_disk(&self, size: &str) -> Result<PathBuf, Error> {
-        let bytes = parse_size(size)?;
+        let (bytes, name) = (parse_size(size)?, self.next_disk()?);
+        let file = self.job.join(&name);
+        make_disk(&file, bytes)?;
+        self.plug(&name, &file)
+    }
+
+    /// Adds a disk whose content is a file of the caller's, which no other guest may have as a disk now. As
+    /// [`Running::add_disk`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] when the guest's kernel refuses the disk.
+    pub fn add_disk_file(&self, file: &Path) -> Result<PathBuf, Error> {
+        self.plug(&self.next_disk()?, file)
+    }
+
+    fn next_disk(&self) -> Result<String, Error> {
         let number = self.disks.fetch_add(1, Ordering::Relaxed);
         if number >= kernel::MOST_DISKS {
             return Err(Error::Invalid(format!("a machine can have {} disks", kernel::MOST_DISKS)));
         }
-        let name = kernel::disk_name(number);
-        let file = self.job.join(&name);
-        make_disk(&file, bytes)?;
+        Ok(kernel::disk_name(number))
+    }
+
+    fn plug(&self, name: &str, file: &Path) -> Result<PathBuf, Error> {
         self.ask_kernel(&format!("config {name}={}", file.display()))?;
         Ok(Path::new("/dev").join(name))
     }

@@ -1,0 +1,100 @@
+//! What a person reads in `kubectl describe` when a claim is refused: what was asked, what is there, what to do.
+
+use k8s_openapi::api::core::v1::Event;
+use kube::Api;
+
+use super::volumes::{GIB, LIMIT, MIB, Mode, clear, delete_pair, pair, resize};
+use crate::report::Remark;
+use crate::{Cluster, Error, Space, driver, wait};
+
+/// A claim that is refused.
+struct Refusal {
+    name: &'static str,
+    /// What its class has beside what every class has, in YAML.
+    class: &'static str,
+    size: u64,
+    /// What the claim's events say.
+    words: &'static str,
+}
+
+const REFUSALS: [Refusal; 5] = [
+    Refusal {
+        name: "parameter",
+        class: "parameters: {volumegroup: fast}",
+        size: 128 * MIB,
+        words: "parameter \"volumegroup\" is not known; a StorageClass may have: volumeGroup, \
+                csi.storage.k8s.io/fstype, mkfsOptions",
+    },
+    Refusal {
+        name: "file-system",
+        class: "parameters: {csi.storage.k8s.io/fstype: ext3}",
+        size: 128 * MIB,
+        words: "file system \"ext3\" is not one of: ext4, xfs, btrfs",
+    },
+    Refusal {
+        name: "too-small",
+        class: "parameters: {csi.storage.k8s.io/fstype: xfs}",
+        size: 128 * MIB,
+        words: "xfs needs a volume of at least 300 MiB, and 128 MiB is asked for: ask for 300 MiB, or for \
+                another file system",
+    },
+    Refusal {
+        name: "mkfs-option",
+        class: "parameters: {mkfsOptions: rmapbt=1}",
+        size: 128 * MIB,
+        words: "mkfs option \"rmapbt=1\" is not one of: ",
+    },
+    Refusal {
+        name: "mount-option",
+        class: "mountOptions: [data=journal]",
+        size: 128 * MIB,
+        words: "mount option \"data\" is not one of: ",
+    },
+];
+
+pub(super) async fn run(cluster: &Cluster) -> Result<Remark, Error> {
+    let space = cluster.space("refusals").await?;
+    for refusal in &REFUSALS {
+        refused(&space, refusal).await?;
+    }
+    no_room_to_grow(&space).await?;
+    clear(cluster, &space).await?;
+    Ok(Remark::from(format!("{} reasons, each on its claim", REFUSALS.len() + 1)))
+}
+
+async fn refused(space: &Space, refusal: &Refusal) -> Result<(), Error> {
+    let Refusal { name, class, size, words } = refusal;
+    let class = format!(
+        "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {{name: {name}}}\nprovisioner: {}\n\
+         volumeBindingMode: WaitForFirstConsumer\n{class}\n",
+        driver::NAME
+    );
+    space.apply(&class).await?;
+    let wanted = format!("storageClassName: {}\n", driver::CLASS);
+    let pair =
+        pair(name, *size, Mode::Filesystem, "").replace(&wanted, &format!("storageClassName: {name}\n"));
+    space.apply(&pair).await?;
+    is_told(space, name, words).await?;
+    delete_pair(space, name).await?;
+    space.delete(&class).await
+}
+
+async fn no_room_to_grow(space: &Space) -> Result<(), Error> {
+    space.apply(&pair("larger", 128 * MIB, Mode::Filesystem, "")).await?;
+    space.pod_ready("larger", LIMIT).await?;
+    resize(space, "larger", 1024 * GIB).await?;
+    is_told(space, "larger", "has no room to grow the volume from 128 MiB to 1 TiB: ").await?;
+    delete_pair(space, "larger").await
+}
+
+/// Waits until an event of the claim has these words.
+async fn is_told(space: &Space, claim: &str, words: &str) -> Result<(), Error> {
+    let events: Api<Event> = space.api();
+    let about = |event: &Event| event.involved_object.name.as_deref() == Some(claim);
+    let said = |all: &[Event]| -> Vec<String> {
+        all.iter().filter(|event| about(event)).filter_map(|event| event.message.clone()).collect()
+    };
+    let is_there = |all: &[Event]| said(all).iter().any(|message| message.contains(words));
+    let what = format!("an event of {claim} that says: {words}");
+    wait::until_all(&events, &what, LIMIT, |all| said(all).join("\n"), is_there).await.map(drop)
+}
