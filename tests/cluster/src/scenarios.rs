@@ -1,12 +1,16 @@
 //! Scenarios: what a cluster is brought up for. Each is a file with a function, and a line in the table.
 
 mod capacity;
+mod drain;
 mod empty_dir;
 mod grow;
+mod grow_any_time;
 mod moved_disks;
 mod node_faults;
+mod reclaim;
 mod refusals;
 mod replicas;
+mod requests;
 mod restarts;
 mod scraped;
 mod stateful_set;
@@ -14,6 +18,7 @@ mod times;
 mod volume_groups;
 mod volumes;
 mod wait_for_first_consumer;
+mod ways_of_use;
 
 use std::pin::Pin;
 use std::time::{Duration, Instant};
@@ -52,6 +57,10 @@ pub(crate) const ALL: &[Scenario] = &[
     of_driver("moved_disks", |cluster| Box::pin(moved_disks::run(cluster))),
     of_driver("refusals", |cluster| Box::pin(refusals::run(cluster))),
     of_driver("scraped", |cluster| Box::pin(scraped::run(cluster))),
+    of_driver("grow_any_time", |cluster| Box::pin(grow_any_time::run(cluster))),
+    of_driver("ways_of_use", |cluster| Box::pin(ways_of_use::run(cluster))),
+    of_driver("reclaim", |cluster| Box::pin(reclaim::run(cluster))),
+    of_driver("drain", |cluster| Box::pin(drain::run(cluster))),
     of_driver("time_pod_over_emptydir", |cluster| Box::pin(times::pod_over_empty_dir(cluster))),
     of_driver("time_expand", |cluster| Box::pin(times::expand(cluster))),
 ];

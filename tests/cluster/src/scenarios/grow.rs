@@ -79,7 +79,8 @@ async fn refused_and_lowered(space: &Space) -> Result<(), Error> {
     Ok(())
 }
 
-fn is_infeasible(claim: Option<&PersistentVolumeClaim>) -> bool {
+/// Whether a claim is told that it cannot have the size that it asks for.
+pub(super) fn is_infeasible(claim: Option<&PersistentVolumeClaim>) -> bool {
     let statuses = claim.and_then(|claim| claim.status.as_ref()?.allocated_resource_statuses.as_ref());
     statuses.is_some_and(|all| all.get("storage").is_some_and(|status| status.ends_with("ResizeInfeasible")))
 }

@@ -4,6 +4,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 
+use super::requests::Claim;
 use super::volumes::{
     self, LIMIT, MIB, Mode, clear, delete_pair, ensure, fill, gone, node_of, pair, pod, resize, resized,
     unfill, volumes_on,
@@ -40,9 +41,7 @@ async fn immediate(cluster: &Cluster, space: &Space) -> Result<(), Error> {
     fill(full, FILLER).await?;
     super::capacity::published(cluster, full, 0).await?;
     space.apply(CLASS).await?;
-    let wanted = format!("storageClassName: {}\n", driver::CLASS);
-    let claim = volumes::claim("unused", SIZE, Mode::Filesystem);
-    space.apply(&claim.replace(&wanted, "storageClassName: immediate\n")).await?;
+    space.apply(&Claim::new("unused", SIZE, Mode::Filesystem).class("immediate").manifest()).await?;
     volumes::volume(space, "unused").await?;
     unfill(full).await?;
     ensure(volumes_on(full).await?.is_empty(), || {

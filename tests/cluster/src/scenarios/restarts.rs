@@ -7,9 +7,10 @@ use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use kube::api::{DeleteParams, ListParams};
 use kube::{Api, ResourceExt};
 
+use super::requests::{begin_to_write, were_not_stopped, writes_on};
 use super::volumes::{
-    LIMIT, MIB, Mode, clear, containers, delete_pair, ensure, gone, is_resized, on, pair, resize, resized,
-    volume, volumes_on,
+    LIMIT, MIB, Mode, clear, delete_pair, ensure, gone, is_resized, on, pair, resize, resized, volume,
+    volumes_on,
 };
 use crate::report::Remark;
 use crate::{Cluster, Error, Node, Paths, Service, Space, driver, wait};
@@ -130,28 +131,14 @@ async fn controller(pods: &Api<Pod>) -> Result<Pod, Error> {
     there.ok_or_else(|| Error::other("there is no controller"))
 }
 
-/// It writes without a pause, and writes down when that fails.
-const WRITE: &str = "while :; do date >> /data/log || touch /tmp/failed; sync; usleep 100000; done >/dev/null 2>&1 & echo begun";
-
 /// The driver's DaemonSet is rolled out anew: the pod's container is the same, and none of its writes has failed.
 async fn rollout(cluster: &Cluster, space: &Space) -> Result<(), Error> {
     space.apply(&pair("steady", SIZE, Mode::Filesystem, "")).await?;
     let before = space.pod_ready("steady", LIMIT).await?;
-    space.exec_ok("steady", &["sh", "-c", WRITE]).await?;
+    begin_to_write(space, "steady").await?;
     let command = format!("kubectl -n {} rollout restart daemonset/quarry-node", driver::NAMESPACE);
     cluster.shell(&Paths::find()?, &command).await?;
     cluster.driver_ready().await?;
-    let lines = async || -> Result<u64, Error> {
-        let text = space.exec_ok("steady", &["sh", "-c", "test ! -e /tmp/failed; wc -l < /data/log"]).await?;
-        text.trim().parse().map_err(|_| Error::other(format!("{text:?} is no number of lines")))
-    };
-    let first = lines().await?;
-    let later = || async {
-        let now = lines().await?;
-        ensure(now > first, || format!("the pod has written {now} lines, as before"))
-    };
-    wait::try_until("the pod to write on", LIMIT, later).await?;
-    let api: Api<Pod> = space.api();
-    let after = api.get("steady").await.map_err(Error::api("read the pod"))?;
-    ensure(containers(&before) == containers(&after), || "the pod was started again".to_owned())
+    writes_on(space, "steady").await?;
+    were_not_stopped(space, &[before]).await
 }

@@ -9,7 +9,8 @@ use kube::api::{DeleteParams, Patch, PatchParams};
 use kube::{Api, ResourceExt};
 use serde_json::json;
 
-use crate::{Cluster, Error, Node, Space, driver, wait};
+use super::requests::Claim;
+use crate::{Cluster, Error, Node, Space, wait};
 
 /// Long enough for anything that works: a guest is slow, and this machine busy.
 pub(super) const LIMIT: Duration = Duration::from_secs(180);
@@ -37,12 +38,7 @@ pub(super) enum Mode {
 
 /// A claim of the class that the examples make.
 pub(super) fn claim(name: &str, bytes: u64, mode: Mode) -> String {
-    format!(
-        "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {{name: {name}}}\nspec:\n  \
-         storageClassName: {}\n  volumeMode: {mode:?}\n  accessModes: [ReadWriteOnce]\n  \
-         resources: {{requests: {{storage: {bytes}}}}}\n",
-        driver::CLASS
-    )
+    Claim::new(name, bytes, mode).manifest()
 }
 
 /// A pod that uses a claim and does nothing. `extra` are further fields of its `spec`, in YAML's flow style.
@@ -113,7 +109,12 @@ async fn group_field(node: &Node, group: &str, field: &str) -> Result<String, Er
 
 /// The LVs in a node's group and their sizes in bytes, as the node's own LVM shows them.
 pub(super) async fn volumes_on(node: &Node) -> Result<BTreeMap<String, u64>, Error> {
-    let report = ["lvs", "--noheadings", "--units=b", "--nosuffix", "--options", "lv_name,lv_size", GROUP];
+    volumes_in(node, GROUP).await
+}
+
+/// The LVs in one of a node's groups and their sizes in bytes.
+pub(super) async fn volumes_in(node: &Node, group: &str) -> Result<BTreeMap<String, u64>, Error> {
+    let report = ["lvs", "--noheadings", "--units=b", "--nosuffix", "--options", "lv_name,lv_size", group];
     let text = node.run_ok(&report).await?;
     let pair = |line: &str| {
         let (name, size) = line.trim().split_once(' ')?;
