@@ -35,6 +35,7 @@ pub(super) async fn two_on_one_node(cluster: &Cluster, space: &Space) -> Result<
 
     node.run_ok(&["vgcreate", FAST, SPARE_DISK]).await?;
     a_volume_in_each(cluster, space, node).await?;
+    gone(cluster).await?;
     the_one_with_most_room(space, node).await?;
     gone(cluster).await?;
     node.run_ok(&["vgremove", "--yes", FAST]).await?;
