@@ -17,6 +17,6 @@ pub(super) async fn run(cluster: &Cluster) -> Result<Remark, Error> {
     retained::outlives_its_objects(cluster, &space).await?;
     clear(cluster, &space).await?;
     Ok(Remark::from(format!(
-        "{orders} orders of deletion; a retained LV given back three times, refused twice, and deleted at last"
+        "{orders} orders of deletion; a retained LV given back twice, refused twice, and deleted at last"
     )))
 }
