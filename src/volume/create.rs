@@ -40,13 +40,36 @@ impl Volumes {
             let existing = self.compare(&group, &view, &name, request)?;
             return existing.ok_or_else(|| VolumeError::Busy { what: format!("a change of {name}") });
         }
-        let group = roomiest(&candidates).await?;
-        let mut turn = group.turn(Intent::Change).await.map_err(nothing_started)?;
-        let view = Arc::clone(turn.view()?);
-        if let Some(existing) = self.compare(&group, &view, &name, request)? {
-            return Ok(existing);
+        self.cut_in_one_of(candidates, &name, request).await
+    }
+
+    /// Cuts the volume in the group with the most room. That may have less by the time that its turn comes:
+    /// then in the next, and the refusal is that of the first.
+    async fn cut_in_one_of(
+        self: &Arc<Self>,
+        mut groups: Vec<Arc<Group>>,
+        name: &LvName,
+        request: &CreateRequest,
+    ) -> Result<VolumeInfo, VolumeError> {
+        let mut refused = None;
+        loop {
+            let group = match roomiest(&groups).await {
+                Ok(group) => group,
+                Err(error) => return Err(refused.unwrap_or(error)),
+            };
+            let mut turn = group.turn(Intent::Change).await.map_err(nothing_started)?;
+            let view = Arc::clone(turn.view()?);
+            if let Some(existing) = self.compare(&group, &view, name, request)? {
+                return Ok(existing);
+            }
+            match self.cut(&mut turn, &view, name.clone(), request).await {
+                Err(no_room @ VolumeError::NoRoom { .. }) => {
+                    groups.retain(|other| !Arc::ptr_eq(other, &group));
+                    refused.get_or_insert(no_room);
+                }
+                made => return made,
+            }
         }
-        self.cut(&mut turn, &view, name, request).await
     }
 
     /// The groups that the request may use.
@@ -244,7 +267,7 @@ fn difference(tags: &VolumeTags, size: Bytes, request: &CreateRequest) -> Option
         return Some(format!("it was made for the name {}", tags.name));
     }
     if tags.mode != request.mode {
-        return Some(format!("it is a {}, and a {} is asked for", tags.mode, request.mode));
+        return Some(format!("it is made as {}, and {} is asked for", tags.mode, request.mode));
     }
     if tags.make != request.make {
         let words = |make: &MakeOptions| if make.is_empty() { "none".to_owned() } else { make.to_string() };

@@ -79,9 +79,7 @@ fn alone(found: &Found) -> Result<(), VolumeError> {
 
 fn unremoved(found: &Found, error: GroupError) -> VolumeError {
     match error {
-        GroupError::Open { .. } => {
-            VolumeError::InUse { id: found.id.clone(), by: OPEN.to_owned() }
-        }
+        GroupError::Open { .. } => VolumeError::InUse { id: found.id.clone(), by: OPEN.to_owned() },
         other => VolumeError::Group(other),
     }
 }

@@ -149,7 +149,7 @@ pub enum VolumeError {
     },
 
     /// The volume is shown in another way than is asked for.
-    #[error("volume {id} is a {is}, and cannot be used as a {asked}")]
+    #[error("volume {id} is made as {is}, and cannot be used as {asked}")]
     WrongMode {
         /// The volume.
         id: VolumeId,

@@ -8,6 +8,7 @@ use super::support::{OTHER, boot, recovers, start};
 use crate::driver::{
     Client, Driver, Mode, SIZE, VG, Volume, command, lock_group, lv_of, refused, report, sh, until,
 };
+use crate::metrics::Scrape;
 
 /// How long callers wait, and with them a lock is held: over a minute. After how long a group counts as stuck is
 /// shorter than in life.
@@ -178,6 +179,40 @@ fn an_lvm_that_stands_still_is_waited_for_and_never_doubled() {
         recovers(&client).await;
         other.create_in(VG, "pvc-sent", SIZE, Mode::Block).await.unwrap();
         assert_eq!(report("lvs", "lv_name", VG).len(), 2);
+    });
+}
+
+#[test]
+fn a_creation_whose_group_is_full_when_its_turn_comes_goes_to_another() {
+    boot(async || {
+        let address = "127.0.0.1:9809";
+        let (driver, client) = start(&["--health-address", address]).await;
+        let volume = Volume::create(&client, "pvc-a", Mode::Block).await;
+        volume.prepared().await;
+        command("lvcreate", &["-q", "-y", "-an", "-n", "theirs", "-L", "100M", OTHER]);
+        let rooms = async || {
+            let mut client = client.clone();
+            (client.capacity_in(VG).await.unwrap().0, client.capacity_in(OTHER).await.unwrap().0)
+        };
+        let (here, there) = rooms().await;
+        assert!(here > there, "{here} {there}");
+        let lock = lock_group();
+        let deletion = tokio::spawn(async move { volume.delete().await });
+        driver.log().soon(&["running", "lvremove"]).await;
+        sh(&format!("lvcreate --nolocking -q -y -an -n filler -l 100%FREE {VG}"));
+        let creation = tokio::spawn({
+            let mut client = client.clone();
+            async move { client.create("pvc-b", 64 << 20, Mode::Block).await }
+        });
+        until("the creation waits for its turn", async || {
+            Scrape::of(address.parse().unwrap()).await.value("quarry_vg_writers_waiting", &[("vg", VG)]) > 0.0
+        })
+        .await;
+        drop(lock);
+        deletion.await.unwrap().unwrap();
+        let made = creation.await.unwrap().unwrap();
+        let other = report("vgs", "vg_uuid", OTHER).remove(0);
+        assert!(made.volume_id.starts_with(&other), "{}", made.volume_id);
     });
 }
 

@@ -112,7 +112,7 @@ fn mount_options_are_those_of_the_file_system_that_the_volume_has() {
         refused(
             as_xfs,
             Code::FailedPrecondition,
-            "is a ext4 file system, and cannot be used as a xfs file system",
+            "is made as ext4 file system, and cannot be used as xfs file system",
         );
     });
 }

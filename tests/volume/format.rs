@@ -97,7 +97,7 @@ fn what_a_user_put_on_a_raw_block_volume_stays() {
         raw.end().await;
         let mut as_file_system = raw.clone();
         as_file_system.mode = Mode::Ext4;
-        refused(as_file_system.stage().await, Code::FailedPrecondition, "is a raw block volume");
+        refused(as_file_system.stage().await, Code::FailedPrecondition, "is made as raw block volume");
         assert_eq!(raw.content(), before);
     });
 }

@@ -52,7 +52,7 @@ impl Question {
             return Some(error.to_string());
         }
         if let Some(other) = self.asked.iter().find(|capability| !capability.mode.fits(mode)) {
-            return Some(format!("the volume is a {mode}, and cannot be used as a {}", other.mode));
+            return Some(format!("the volume is made as {mode}, and cannot be used as {}", other.mode));
         }
         let VolumeMode::Filesystem(fs) = mode else { return None };
         let error = self.asked.iter().find_map(|capability| capability.options.check(fs).err())?;

@@ -60,7 +60,7 @@ async fn is_not_shown_raw(cluster: &Cluster, space: &Space, lv: &Lv) -> Result<(
     space.apply(&claim("raw", Mode::Block).volume(NAME).manifest()).await?;
     is_bound_to(space, "raw", NAME).await?;
     space.apply(&pod("raw", "raw", Mode::Block, "")).await?;
-    waits_because(space, "raw", "ext4 file system, and cannot be used as a raw block volume").await?;
+    waits_because(space, "raw", "ext4 file system, and cannot be used as raw block volume").await?;
     delete_pod(&space.api(), "raw").await?;
     delete_claim(space, "raw").await?;
     delete_released(cluster, NAME).await
