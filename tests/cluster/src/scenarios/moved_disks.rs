@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::{Event, Node as NodeObject, PersistentVolume, Pe
 use kube::api::DeleteParams;
 use kube::{Api, ResourceExt};
 
+use super::restarts::controller;
 use super::volumes::{
     GIB, LIMIT, MIB, Mode, clear, delete_pod, ensure, gone, node_of, pair, place, pod, resize, resized,
     volume,
@@ -24,7 +25,7 @@ const LARGER: u64 = 256 * MIB;
 
 pub(super) async fn run(cluster: &Cluster) -> Result<Remark, Error> {
     let space = cluster.space("moved-disks").await?;
-    let (from, to) = (cluster.node("node1")?, cluster.node("node2")?);
+    let (from, to) = nodes(cluster).await?;
     space.apply(&class()).await?;
     let image = image()?;
     let disk = from.plug(&image).await?;
@@ -50,6 +51,15 @@ pub(super) async fn run(cluster: &Cluster) -> Result<Remark, Error> {
     space.delete(&class()).await?;
     clear(cluster, &space).await?;
     Ok(Remark::from("from a dead node to another; made anew under its name; declared lost".to_owned()))
+}
+
+/// The node that dies, and the one with the controller, which Kubernetes would start elsewhere after minutes only.
+async fn nodes(cluster: &Cluster) -> Result<(&Node, &Node), Error> {
+    let pods: Api<Pod> = Api::namespaced(cluster.client(), driver::NAMESPACE);
+    let to = node_of(cluster, &controller(&pods).await?)?;
+    let from = cluster.nodes().iter().find(|node| node.name() != to.name());
+    let from = from.ok_or_else(|| Error::other("it takes two nodes"))?;
+    Ok((from, to))
 }
 
 fn class() -> String {

@@ -46,9 +46,9 @@ const REFUSALS: [Refusal; 5] = [
     },
     Refusal {
         name: "mount-option",
-        class: "mountOptions: [data=journal]",
+        class: "mountOptions: [nobarrier]",
         size: 128 * MIB,
-        words: "mount option \"data\" is not one of: ",
+        words: "mount option \"nobarrier\" is not one of: ",
     },
 ];
 

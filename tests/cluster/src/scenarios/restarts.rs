@@ -124,7 +124,7 @@ async fn kill(node: &Node, pattern: &str) -> Result<(), Error> {
 }
 
 /// The controller's pod: one that is not about to go.
-async fn controller(pods: &Api<Pod>) -> Result<Pod, Error> {
+pub(super) async fn controller(pods: &Api<Pod>) -> Result<Pod, Error> {
     let params = ListParams::default().labels("app.kubernetes.io/component=controller");
     let all = pods.list(&params).await.map_err(Error::api("list the controller's pods"))?;
     let there = all.into_iter().find(|pod| pod.metadata.deletion_timestamp.is_none());
