@@ -131,6 +131,7 @@ fn the_tags_hold_all_that_is_known_of_a_volume_from_the_first_commit_on() {
         let name = "pvc-3f6f0e3c-5d0a-4a55-9c8c-1d6f3b3c2f10";
         let id = client.create(name, 64 * MIB, Mode::Ext4).await.unwrap().volume_id;
         assert!(id.ends_with(&format!("/{name}")));
+        Volume::existing(&client, name, Mode::Ext4).prepared().await;
         client.stage(&id, &driver::folder("staging"), Mode::Ext4).await.unwrap();
         let tags = &report("lvs", "lv_tags", VG)[0];
         assert_eq!(*tags, format!("q.m=ext4,q.n={name},q.s=u,q.v=1"));
