@@ -184,7 +184,8 @@ impl Places {
         Err(DeviceError::NoNode { number, kernel: self.sysfs.kernel_name(number) })
     }
 
-    /// Whether devices are among the disks, or lie on them. Disks may lie on others in turn, as those of several paths do: whatever is below them is theirs.
+    /// Whether devices are among the disks, or lie on them. Disks may lie on others in turn, as those of several
+    /// paths do: whatever is below them is theirs.
     fn are_on(&self, devices: Vec<DeviceNumber>, disks: &[DeviceNumber]) -> Result<bool, DeviceError> {
         for device in devices.into_iter().filter(|device| !disks.contains(device)) {
             let below = self.sysfs.below(device)?;

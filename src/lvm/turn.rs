@@ -8,7 +8,8 @@ use super::seat::Seat;
 use super::{Command, EngineError, GroupError, LvRow, Reply, View};
 use crate::types::{Extents, LvName, Owner, PeRange};
 
-/// How often a device that is open is looked at before that is believed, and how long after one another: udev opens a device for a moment after somebody who wrote to it has closed it.
+/// How often a device that is open is looked at before that is believed, and how long after one another: udev
+/// opens a device for a moment after somebody who wrote to it has closed it.
 const OPEN_LOOKS: u32 = 20;
 const OPEN_PAUSE: Duration = Duration::from_millis(50);
 

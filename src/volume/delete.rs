@@ -11,8 +11,8 @@ impl Volumes {
     ///
     /// # Errors
     /// It is in use, it is not ours, or its group takes no change; nothing but the traces of an expansion
-    /// that never ended is removed then. Its group
-    /// is not there ([`VolumeError::VgUnseen`]): nothing can be said of it.
+    /// that never ended is removed then. Its group is not there ([`VolumeError::VgUnseen`]): nothing can be
+    /// said of it.
     pub async fn delete(self: &Arc<Self>, id: &VolumeId) -> Result<(), VolumeError> {
         self.remove(id, |_| Ok(())).await
     }

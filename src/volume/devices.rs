@@ -11,11 +11,14 @@ impl Volumes {
     /// # Errors
     /// LVM could not do that, or no node leads to it.
     pub(super) async fn device(&self, found: &Found) -> Result<BlockDevice, VolumeError> {
-        if self.active(found).await?.is_none() {
-            found.group.turn(Intent::Device).await?.activate(&found.id.lv).await?;
-        }
-        let device = self.whole_if_active(found).await?.filter(|device| !device.suspended);
-        device.ok_or_else(|| {
+        let device = match self.whole_if_active(found).await? {
+            Some(device) => Some(device),
+            None => {
+                found.group.turn(Intent::Device).await?.activate(&found.id.lv).await?;
+                self.active(found).await?
+            }
+        };
+        device.filter(|device| !device.suspended).ok_or_else(|| {
             let what = format!("LVM says that {} is active, and the kernel has no such device", found.id);
             VolumeError::host(what, "look at dmsetup info and udev on the node")
         })

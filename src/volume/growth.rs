@@ -209,11 +209,11 @@ async fn extend_by(
 ) -> (u64, Result<(), GroupError>) {
     let mut steps = 0;
     for ranges in from.chunks(RANGES_AT_A_TIME) {
-        let more = ranges.iter().map(|range| range.last - range.first + 1).sum();
-        let to = match turn.view() {
-            Ok(view) => view.vg.extent_size.round_down(size).saturating_add(Extents::new(more)),
+        let has = match turn.view() {
+            Ok(view) => view.vg.extent_size.round_down(size),
             Err(unseen) => return (steps, Err(unseen)),
         };
+        let to = ranges.iter().fold(has, |to, range| to.saturating_add(range.len()));
         match turn.extend(lv, to, ranges.to_vec()).await {
             Ok(row) => size = row.size,
             Err(error) => return (steps, Err(error)),

@@ -18,6 +18,12 @@ async fn deleted_when(volume: &Volume, reason: &str, freed: impl AsyncFnOnce()) 
     volume.delete().await.unwrap();
 }
 
+/// Somebody's snapshot of a volume.
+fn snapshot(volume: &Volume) {
+    sh("modprobe dm-snapshot");
+    command("lvcreate", &["-q", "-y", "-s", "-n", "theirs", "-L", "16M", &volume.lv()]);
+}
+
 /// A process that keeps all mounts of this moment in a mount namespace of its own, as containers do.
 fn in_another_namespace() -> Child {
     let mut command = Command::new("unshare");
@@ -79,14 +85,13 @@ fn a_snapshot_that_is_made_while_a_deletion_waits_for_the_device_is_not_removed(
     with_driver(async |driver, client| {
         let volume = Volume::create(&client, "pvc-a", Mode::Block).await;
         volume.prepared().await;
-        sh("modprobe dm-snapshot");
         let open = File::open(volume.device()).unwrap();
         let deletion = tokio::spawn({
             let volume = volume.clone();
             async move { volume.delete().await }
         });
         driver.log().soon(&["running", "lvremove"]).await;
-        command("lvcreate", &["-q", "-y", "-s", "-n", "theirs", "-L", "16M", &volume.lv()]);
+        snapshot(&volume);
         drop(open);
         deletion.await.unwrap().expect_err("the volume is the origin of a snapshot");
         assert_eq!(report("lvs", "lv_name", VG).len(), 2);
@@ -100,8 +105,7 @@ fn a_volume_with_a_snapshot_is_not_deleted_nor_is_the_snapshot() {
     with_driver(async |_driver, client| {
         let volume = Volume::create(&client, "pvc-a", Mode::Ext4).await;
         volume.prepared().await;
-        sh("modprobe dm-snapshot");
-        command("lvcreate", &["-q", "-y", "-s", "-n", "theirs", "-L", "16M", &volume.lv()]);
+        snapshot(&volume);
         let removed = format!("{VG}/theirs");
         deleted_when(&volume, "an LVM snapshot of it exists", async || {
             drop(command("lvremove", &["-q", "-y", &removed]))

@@ -29,7 +29,6 @@ impl Engine for LocalEngine {
     async fn run(&self, vg: &VgName, command: &Command) -> Result<Reply, EngineError> {
         let words = encode(vg, &self.linked(command))?;
         tracing::debug!(%vg, lvm = %words, "running");
-        self.dir.path().await?;
         let links = self.dir.links();
         let mut reply =
             self.ask(command, words).await.map_err(|error| error.reworded(|words| links.plain(words)))?;

@@ -109,6 +109,10 @@ impl Worker {
         command: &Command,
         words: &Words,
     ) -> Result<Result<Reply, EngineError>, Silence> {
+        // A shell that lives looks for its devices anew with each command.
+        if let Err(error) = self.dir.path().await {
+            return Ok(Err(error));
+        }
         let mut talk = match shell.take().filter_alive() {
             Some(talk) => talk,
             None => match self.start().await {

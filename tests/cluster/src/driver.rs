@@ -120,6 +120,28 @@ impl Cluster {
         .map(drop)
     }
 
+    /// The pods of a part of the driver, `controller` or `node`, that are not about to go.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Api`] when they cannot be listed.
+    pub(crate) async fn driver_pods(&self, part: &str) -> Result<Vec<Pod>, Error> {
+        let pods: Api<Pod> = Api::namespaced(self.client(), NAMESPACE);
+        let params = ListParams::default().labels(&format!("app.kubernetes.io/component={part}"));
+        let all = pods.list(&params).await.map_err(Error::api(format!("list the driver's pods ({part})")))?;
+        Ok(all.into_iter().filter(|pod| pod.metadata.deletion_timestamp.is_none()).collect())
+    }
+
+    /// The controller's pod; one of them where it has several.
+    ///
+    /// # Errors
+    ///
+    /// When there is none.
+    pub(crate) async fn controller(&self) -> Result<Pod, Error> {
+        let mut all = self.driver_pods("controller").await?;
+        all.pop().ok_or_else(|| Error::other("there is no controller"))
+    }
+
     /// What the driver's pods are doing, and what they have written: all of it, or so many last lines of each.
     ///
     /// # Errors

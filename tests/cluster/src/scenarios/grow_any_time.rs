@@ -7,20 +7,15 @@ mod unused;
 
 use futures_util::future::try_join_all;
 use k8s_openapi::api::core::v1::Pod;
-use kube::Api;
-use kube::api::ListParams;
 
-use super::requests::{Claim, begin_to_write, fills, were_not_stopped, writes_on};
-use super::volumes::{LIMIT, MIB, Mode, clear, node_of, on, pod, resize, resized};
+use super::requests::{Claim, begin_to_write, class, fills, were_not_stopped, writes_on};
+use super::volumes::{LIMIT, MIB, Mode, clear, on, pod, resize, resized, steady_and_other};
 use crate::report::Remark;
-use crate::{Cluster, Error, Node, Space, driver};
+use crate::{Cluster, Error, Node, Space};
 
 /// A class of the examples.
 const XFS: &str = "quarry-xfs";
 const BTRFS: &str = "grow-btrfs";
-const BTRFS_CLASS: &str = "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: grow-btrfs}\n\
-                           provisioner: lvm.csi.quarry\nvolumeBindingMode: WaitForFirstConsumer\n\
-                           allowVolumeExpansion: true\nparameters: {csi.storage.k8s.io/fstype: btrfs}\n";
 /// The pods that write all the time: a claim of this name, of this class.
 const WRITERS: [(&str, &str); 2] = [("on-xfs", XFS), ("on-btrfs", BTRFS)];
 
@@ -31,8 +26,9 @@ const LARGEST: u64 = 1280 * MIB;
 
 pub(super) async fn run(cluster: &Cluster) -> Result<Remark, Error> {
     let space = cluster.space("grow-any-time").await?;
-    space.apply(BTRFS_CLASS).await?;
-    let (steady, other) = nodes(cluster).await?;
+    let btrfs = class(BTRFS, "parameters: {csi.storage.k8s.io/fstype: btrfs}");
+    space.apply(&btrfs).await?;
+    let (steady, other) = steady_and_other(cluster).await?;
     let writers = start_writers(&space, steady).await?;
     writers_grow(&space, LARGER).await?;
     unused::grows_at_the_next_use(cluster, &space).await?;
@@ -43,22 +39,10 @@ pub(super) async fn run(cluster: &Cluster) -> Result<Remark, Error> {
         writes_on(&space, name).await?;
     }
     clear(cluster, &space).await?;
-    space.delete(BTRFS_CLASS).await?;
+    space.delete(&btrfs).await?;
     Ok(Remark::from(format!(
         "xfs and btrfs under pods that write; unused; a node down meanwhile; ten at once in {seconds:.1} s"
     )))
-}
-
-/// The node that the controller is on, which stays up, and another one.
-async fn nodes(cluster: &Cluster) -> Result<(&Node, &Node), Error> {
-    let pods: Api<Pod> = Api::namespaced(cluster.client(), driver::NAMESPACE);
-    let params = ListParams::default().labels("app.kubernetes.io/component=controller");
-    let all = pods.list(&params).await.map_err(Error::api("list the controller's pods"))?;
-    let there = all.iter().find(|pod| pod.metadata.deletion_timestamp.is_none());
-    let steady = node_of(cluster, there.ok_or_else(|| Error::other("there is no controller"))?)?;
-    let other = cluster.nodes().iter().find(|node| node.name() != steady.name());
-    let other = other.ok_or_else(|| Error::other("this needs a node beside that of the controller"))?;
-    Ok((steady, other))
 }
 
 /// Returns the pods as they then are.

@@ -1,11 +1,9 @@
 //! What a person reads in `kubectl describe` when a claim is refused: what was asked, what is there, what to do.
 
-use k8s_openapi::api::core::v1::Event;
-use kube::Api;
-
-use super::volumes::{GIB, LIMIT, MIB, Mode, clear, delete_pair, pair, resize};
+use super::requests::{Claim, class, told};
+use super::volumes::{GIB, LIMIT, MIB, Mode, clear, delete_pair, pair, pod, resize};
 use crate::report::Remark;
-use crate::{Cluster, Error, Space, driver, wait};
+use crate::{Cluster, Error, Space};
 
 /// A claim that is refused.
 struct Refusal {
@@ -63,18 +61,12 @@ pub(super) async fn run(cluster: &Cluster) -> Result<Remark, Error> {
 }
 
 async fn refused(space: &Space, refusal: &Refusal) -> Result<(), Error> {
-    let Refusal { name, class, size, words } = refusal;
-    let class = format!(
-        "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {{name: {name}}}\nprovisioner: {}\n\
-         volumeBindingMode: WaitForFirstConsumer\n{class}\n",
-        driver::NAME
-    );
+    let Refusal { name, class: extra, size, words } = refusal;
+    let class = class(name, extra);
     space.apply(&class).await?;
-    let wanted = format!("storageClassName: {}\n", driver::CLASS);
-    let pair =
-        pair(name, *size, Mode::Filesystem, "").replace(&wanted, &format!("storageClassName: {name}\n"));
-    space.apply(&pair).await?;
-    is_told(space, name, words).await?;
+    space.apply(&Claim::new(name, *size, Mode::Filesystem).class(name).manifest()).await?;
+    space.apply(&pod(name, name, Mode::Filesystem, "")).await?;
+    told(space, name, words).await?;
     delete_pair(space, name).await?;
     space.delete(&class).await
 }
@@ -83,18 +75,6 @@ async fn no_room_to_grow(space: &Space) -> Result<(), Error> {
     space.apply(&pair("larger", 128 * MIB, Mode::Filesystem, "")).await?;
     space.pod_ready("larger", LIMIT).await?;
     resize(space, "larger", 1024 * GIB).await?;
-    is_told(space, "larger", "has no room to grow the volume from 128 MiB to 1 TiB: ").await?;
+    told(space, "larger", "has no room to grow the volume from 128 MiB to 1 TiB: ").await?;
     delete_pair(space, "larger").await
-}
-
-/// Waits until an event of the claim has these words.
-async fn is_told(space: &Space, claim: &str, words: &str) -> Result<(), Error> {
-    let events: Api<Event> = space.api();
-    let about = |event: &Event| event.involved_object.name.as_deref() == Some(claim);
-    let said = |all: &[Event]| -> Vec<String> {
-        all.iter().filter(|event| about(event)).filter_map(|event| event.message.clone()).collect()
-    };
-    let is_there = |all: &[Event]| said(all).iter().any(|message| message.contains(words));
-    let what = format!("an event of {claim} that says: {words}");
-    wait::until_all(&events, &what, LIMIT, |all| said(all).join("\n"), is_there).await.map(drop)
 }

@@ -54,6 +54,16 @@ impl<'a> Claim<'a> {
     }
 }
 
+/// A class of the driver whose volumes wait for their pods and can grow. `extra` are further fields, in YAML's flow
+/// style.
+pub(super) fn class(name: &str, extra: &str) -> String {
+    format!(
+        "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {{name: {name}}}\nprovisioner: {}\n\
+         volumeBindingMode: WaitForFirstConsumer\nallowVolumeExpansion: true\n{extra}\n",
+        driver::NAME
+    )
+}
+
 /// A pod that uses some claims and does nothing: file systems at `/volumes/CLAIM`, devices at `/dev/CLAIM`. `extra`
 /// are further fields of its `spec`, in YAML's flow style.
 pub(super) fn pod_of(name: &str, claims: &[(&str, Mode)], extra: &str) -> String {
@@ -95,6 +105,11 @@ pub(super) async fn delete_claim(space: &Space, name: &str) -> Result<(), Error>
 
 /// Waits for an event of an object, of any kind, whose reason or message holds these words.
 pub(super) async fn told(space: &Space, name: &str, words: &str) -> Result<(), Error> {
+    told_all(space, name, &[words]).await
+}
+
+/// Waits for an event of an object, of any kind, whose reason or message holds all of these words.
+pub(super) async fn told_all(space: &Space, name: &str, words: &[&str]) -> Result<(), Error> {
     let events: Api<Event> = space.api();
     let of = |all: &[Event]| -> Vec<String> {
         let own = all.iter().filter(|event| event.involved_object.name.as_deref() == Some(name));
@@ -102,7 +117,7 @@ pub(super) async fn told(space: &Space, name: &str, words: &str) -> Result<(), E
         own.map(|event| format!("{}: {}", part(&event.reason), part(&event.message))).collect()
     };
     let what = format!("an event of {name} with the words {words:?}");
-    let is_told = |all: &[Event]| of(all).iter().any(|event| event.contains(words));
+    let is_told = |all: &[Event]| of(all).iter().any(|event| words.iter().all(|word| event.contains(word)));
     wait::until_all(&events, &what, LIMIT, |all| of(all).join("\n"), is_told).await.map(drop)
 }
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
-use kube::api::{DeleteParams, ListParams};
+use kube::api::DeleteParams;
 use kube::{Api, ResourceExt};
 
 use super::requests::{begin_to_write, were_not_stopped, writes_on};
@@ -100,13 +100,12 @@ async fn strike(cluster: &Cluster, fault: Fault) -> Result<(), Error> {
         Fault::Driver => kill(node, "^/usr/bin/quarry node").await,
         Fault::Controller => {
             let pods: Api<Pod> = Api::namespaced(cluster.client(), driver::NAMESPACE);
-            let pod = controller(&pods).await?.name_any();
+            let pod = cluster.controller().await?.name_any();
             let at_once = DeleteParams::default().grace_period(1);
             pods.delete(&pod, &at_once).await.map(drop).map_err(Error::api("delete the controller's pod"))
         }
         Fault::Sidecars => {
-            let pods: Api<Pod> = Api::namespaced(cluster.client(), driver::NAMESPACE);
-            let pod = controller(&pods).await?;
+            let pod = cluster.controller().await?;
             kill(super::volumes::node_of(cluster, &pod)?, "^/csi-(provisioner|resizer)").await
         }
         Fault::Kubelet => node.restart_service(Service::Kubelet).await,
@@ -121,14 +120,6 @@ async fn strike(cluster: &Cluster, fault: Fault) -> Result<(), Error> {
 /// Kills all processes of a node whose command line fits; there has to be one.
 async fn kill(node: &Node, pattern: &str) -> Result<(), Error> {
     node.run_ok(&["pkill", "-KILL", "-f", pattern]).await.map(drop)
-}
-
-/// The controller's pod: one that is not about to go.
-pub(super) async fn controller(pods: &Api<Pod>) -> Result<Pod, Error> {
-    let params = ListParams::default().labels("app.kubernetes.io/component=controller");
-    let all = pods.list(&params).await.map_err(Error::api("list the controller's pods"))?;
-    let there = all.into_iter().find(|pod| pod.metadata.deletion_timestamp.is_none());
-    there.ok_or_else(|| Error::other("there is no controller"))
 }
 
 /// The driver's DaemonSet is rolled out anew: the pod's container is the same, and none of its writes has failed.

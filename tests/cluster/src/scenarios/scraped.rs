@@ -1,12 +1,11 @@
 //! Prometheus' view: each part of the driver serves its metrics to whoever is let near, and they are true.
 
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::ListParams;
-use kube::{Api, ResourceExt};
+use kube::ResourceExt;
 
 use super::volumes::{GROUP, LIMIT, MIB, Mode, clear, node_of, pair, room};
 use crate::report::Remark;
-use crate::{Cluster, Error, Space, driver, wait};
+use crate::{Cluster, Error, Space, wait};
 
 /// The ports of probes and metrics, by the part of the driver.
 const PORTS: [(&str, u16); 2] = [("controller", 9808), ("node", 9809)];
@@ -19,8 +18,8 @@ pub(super) async fn run(cluster: &Cluster) -> Result<Remark, Error> {
     let group = format!("vg=\"{GROUP}\"");
     let healthy = || Line { parts: vec!["quarry_vg_healthy{".into(), group.clone()], least: 1 };
     for (part, port) in PORTS {
-        for pod in pods(cluster, part).await? {
-            let is_here = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()) == Some(node.name());
+        for pod in cluster.driver_pods(part).await? {
+            let is_here = node_of(cluster, &pod)?.name() == node.name();
             let wanted = match part {
                 "controller" => {
                     vec![Line {
@@ -44,13 +43,6 @@ pub(super) async fn run(cluster: &Cluster) -> Result<Remark, Error> {
     }
     clear(cluster, &space).await?;
     Ok(Remark::from(format!("{seen} pods")))
-}
-
-async fn pods(cluster: &Cluster, part: &str) -> Result<Vec<Pod>, Error> {
-    let api: Api<Pod> = Api::namespaced(cluster.client(), driver::NAMESPACE);
-    let params = ListParams::default().labels(&format!("app.kubernetes.io/component={part}"));
-    let all = api.list(&params).await.map_err(Error::api("list the driver's pods"))?;
-    Ok(all.items)
 }
 
 /// A line of metrics that has these parts, and the least value at its end.

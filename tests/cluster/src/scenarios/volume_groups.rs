@@ -1,15 +1,14 @@
 //! A node registers whatever volume groups it has. One that is made, or renamed, after that is used at once, and a
 //! kubelet that starts anew finds the driver again each time.
 
-use k8s_openapi::api::core::v1::{Node as NodeObject, Pod};
+use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::storage::v1::CSINode;
-use kube::api::ListParams;
 use kube::{Api, ResourceExt};
 
 use super::capacity::{published, publishes};
 use super::volumes::{
-    GROUP, LIMIT, MIB, Mode, SPARE_DISK, clear, delete_pair, delete_pod, ensure, gone, on, pair, place, pod,
-    room_in,
+    GROUP, LIMIT, MIB, Mode, SPARE_DISK, clear, delete_pair, delete_pod, ensure, gone, labelled, node_of, on,
+    pair, place, pod, room_in,
 };
 use crate::report::Remark;
 use crate::{Cluster, Error, Node, Service, Space, driver, wait};
@@ -46,11 +45,10 @@ pub(super) async fn run(cluster: &Cluster) -> Result<Remark, Error> {
 
 async fn starts_with_none(cluster: &Cluster, node: &Node) -> Result<(), Error> {
     let pods: Api<Pod> = Api::namespaced(cluster.client(), driver::NAMESPACE);
-    let params = ListParams::default()
-        .labels("app.kubernetes.io/component=node")
-        .fields(&format!("spec.nodeName={}", node.name()));
-    for pod in pods.list(&params).await.map_err(Error::api("list the driver's pods"))? {
-        delete_pod(&pods, &pod.name_any()).await?;
+    for pod in cluster.driver_pods("node").await? {
+        if node_of(cluster, &pod)?.name() == node.name() {
+            delete_pod(&pods, &pod.name_any()).await?;
+        }
     }
     cluster.driver_ready().await?;
     publishes(cluster, node, 0).await?;
@@ -62,7 +60,7 @@ async fn starts_with_none(cluster: &Cluster, node: &Node) -> Result<(), Error> {
 async fn is_made_later(cluster: &Cluster, space: &Space, node: &Node) -> Result<String, Error> {
     node.run_ok(&["vgcreate", LATE, SPARE_DISK]).await?;
     let label = place(node, LATE).await?;
-    has_label(cluster, &label).await?;
+    labelled(cluster, NODE, &label, true).await?;
     publishes(cluster, node, room_in(node, LATE).await?).await?;
     space.apply(&pair(VOLUME, SIZE, Mode::Filesystem, &on(NODE))).await?;
     space.pod_ready(VOLUME, LIMIT).await?;
@@ -78,7 +76,7 @@ async fn is_renamed(cluster: &Cluster, space: &Space, node: &Node, label: &str) 
     comes_back(space).await?;
     node.restart_service(Service::Kubelet).await?;
     comes_back(space).await?;
-    has_label(cluster, label).await?;
+    labelled(cluster, NODE, label, true).await?;
     space.apply(&pair("new", SIZE, Mode::Filesystem, &on(NODE))).await?;
     space.pod_ready("new", LIMIT).await?;
     delete_pair(space, "new").await?;
@@ -105,11 +103,4 @@ async fn is_registered(cluster: &Cluster) -> Result<(), Error> {
     })
     .await
     .map(drop)
-}
-
-/// Waits until the node has a label.
-async fn has_label(cluster: &Cluster, label: &str) -> Result<(), Error> {
-    let nodes: Api<NodeObject> = Api::all(cluster.client());
-    let is_there = |node: Option<&NodeObject>| node.is_some_and(|node| node.labels().contains_key(label));
-    wait::until(&nodes, NODE, &format!("the label {label} on {NODE}"), LIMIT, is_there).await.map(drop)
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod};
+use k8s_openapi::api::core::v1::{Node as NodeObject, PersistentVolume, PersistentVolumeClaim, Pod};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use kube::{Api, ResourceExt};
@@ -71,6 +71,14 @@ pub(super) fn node_of<'a>(cluster: &'a Cluster, pod: &Pod) -> Result<&'a Node, E
     cluster.node(name).map(AsRef::as_ref)
 }
 
+/// The node that the controller is on, which stays up, and another one.
+pub(super) async fn steady_and_other(cluster: &Cluster) -> Result<(&Node, &Node), Error> {
+    let steady = node_of(cluster, &cluster.controller().await?)?;
+    let other = cluster.nodes().iter().find(|node| node.name() != steady.name());
+    let other = other.ok_or_else(|| Error::other("this needs a node beside that of the controller"))?;
+    Ok((steady, other))
+}
+
 /// The volume that a claim is bound to.
 pub(super) async fn volume(space: &Space, claim: &str) -> Result<PersistentVolume, Error> {
     let claims: Api<PersistentVolumeClaim> = space.api();
@@ -99,6 +107,14 @@ pub(super) fn places(volume: &PersistentVolume) -> Vec<&str> {
 /// The label key that stands for one of a node's groups.
 pub(super) async fn place(node: &Node, group: &str) -> Result<String, Error> {
     Ok(format!("{PLACE}{}", group_field(node, group, "vg_uuid").await?))
+}
+
+/// Waits until a node has a label, or (`wanted` is false) has it no more.
+pub(super) async fn labelled(cluster: &Cluster, node: &str, label: &str, wanted: bool) -> Result<(), Error> {
+    let nodes: Api<NodeObject> = Api::all(cluster.client());
+    let what = format!("{node} to {} the label {label}", if wanted { "have" } else { "lose" });
+    let is = |node: Option<&NodeObject>| node.is_some_and(|node| node.labels().contains_key(label) == wanted);
+    wait::until(&nodes, node, &what, LIMIT, is).await.map(drop)
 }
 
 /// What a node's own LVM shows of a group, sizes in bytes.

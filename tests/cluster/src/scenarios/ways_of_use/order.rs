@@ -1,13 +1,11 @@
 //! What comes in another order, or by another way, than people think of.
 
 use super::SIZE;
-use crate::scenarios::requests::{Claim, delete_claim, still_waits, told, waits_because};
+use crate::scenarios::requests::{Claim, class, delete_claim, still_waits, told, waits_because};
 use crate::scenarios::volumes::{LIMIT, Mode, claim, delete_pod, ensure, on, pod};
 use crate::{Error, Space};
 
 const EARLY: &str = "early";
-const CLASS: &str = "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: late}\n\
-                     provisioner: lvm.csi.quarry\nvolumeBindingMode: WaitForFirstConsumer\n";
 
 /// A pod comes before its claim, and the claim before its class.
 pub(super) async fn the_pod_is_first(space: &Space) -> Result<(), Error> {
@@ -15,11 +13,12 @@ pub(super) async fn the_pod_is_first(space: &Space) -> Result<(), Error> {
     waits_because(space, EARLY, "persistentvolumeclaim \"early\" not found").await?;
     space.apply(&Claim::new(EARLY, SIZE, Mode::Filesystem).class("late").manifest()).await?;
     waits_because(space, EARLY, "storageclass.storage.k8s.io \"late\" not found").await?;
-    space.apply(CLASS).await?;
+    let class = class("late", "");
+    space.apply(&class).await?;
     space.pod_ready(EARLY, LIMIT).await?;
     delete_pod(&space.api(), EARLY).await?;
     delete_claim(space, EARLY).await?;
-    space.delete(CLASS).await
+    space.delete(&class).await
 }
 
 const BYPASS: &str = "bypass";
