@@ -49,7 +49,7 @@ fn code(error: &VolumeError) -> Code {
         }
         VolumeError::Options { .. } => Code::InvalidArgument,
         VolumeError::Exists { .. } | VolumeError::Incompatible { .. } => Code::AlreadyExists,
-        VolumeError::Busy { .. } | VolumeError::Deleting(_) => Code::Aborted,
+        VolumeError::Busy { .. } | VolumeError::Changed { .. } | VolumeError::Deleting(_) => Code::Aborted,
         VolumeError::InUse { .. }
         | VolumeError::NotOurs { .. }
         | VolumeError::Unreadable { .. }

@@ -131,14 +131,6 @@ impl Dm {
         self.on_a_thread(move |places| places.sysfs.suspended(number)).await
     }
 
-    /// Whether the kernel refuses every write to the device with that number.
-    ///
-    /// # Errors
-    /// There is no such device.
-    pub async fn read_only(&self, number: DeviceNumber) -> Result<bool, DeviceError> {
-        self.on_a_thread(move |places| places.sysfs.read_only(number)).await
-    }
-
     /// The kernel's names of the devices that lie on the device with that number: other device-mapper
     /// devices, RAID. Loop devices are not among them (they only open what they lie on). `None` if there is
     /// no such device.
@@ -175,10 +167,22 @@ impl Dm {
 impl Places {
     fn find(&self, name: &DmName, uuid: &DmUuid) -> Result<Option<BlockDevice>, DeviceError> {
         let Some(number) = self.number(name, uuid)? else { return Ok(None) };
+        match self.device(name, uuid, number) {
+            // Somebody else removed it between two looks.
+            Err(DeviceError::Gone { .. } | DeviceError::NoNode { .. })
+                if self.sysfs.uuid(number)?.as_ref() != Some(uuid) =>
+            {
+                Ok(None)
+            }
+            found => found.map(Some),
+        }
+    }
+
+    fn device(&self, name: &DmName, uuid: &DmUuid, number: DeviceNumber) -> Result<BlockDevice, DeviceError> {
         for path in self.candidates(name, number)? {
             if node_number(&path)? == Some(number) {
                 let suspended = self.sysfs.suspended(number)?;
-                return Ok(Some(BlockDevice { number, path, uuid: uuid.clone(), suspended }));
+                return Ok(BlockDevice { number, path, uuid: uuid.clone(), suspended });
             }
         }
         Err(DeviceError::NoNode { number, kernel: self.sysfs.kernel_name(number) })
@@ -238,9 +242,7 @@ mod tests {
     fn machine(folder: &Path) -> Dm {
         let device = folder.join("sys/devices/virtual/block/dm-3");
         fs::create_dir_all(device.join("dm")).unwrap();
-        for (file, text) in
-            [("dev", "254:3\n"), ("size", "8192\n"), ("ro", "0\n"), ("dm/uuid", "LVM-Zvlifi\n")]
-        {
+        for (file, text) in [("dev", "254:3\n"), ("size", "8192\n"), ("dm/uuid", "LVM-Zvlifi\n")] {
             fs::write(device.join(file), text).unwrap();
         }
         fs::write(device.join("dm/suspended"), "1\n").unwrap();
@@ -272,17 +274,25 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_volume_that_goes_away_while_it_is_looked_for_is_not_active() {
+        let folder = tempfile::tempdir().unwrap();
+        let dm = machine(folder.path());
+        fs::remove_file(folder.path().join("sys/dev/block/254:3")).unwrap();
+        assert_eq!(dm.find_or_heal(&name(), &UUID.parse().unwrap()).await.unwrap(), None);
+        assert!(!folder.path().join("nodes").exists());
+    }
+
+    #[tokio::test]
     async fn sysfs_is_read_in_its_own_units() {
         let folder = tempfile::tempdir().unwrap();
         let dm = machine(folder.path());
         let number = "254:3".parse().unwrap();
         assert_eq!(dm.size(number).await.unwrap(), Bytes::mib(4));
-        assert!(!dm.read_only(number).await.unwrap());
         assert_eq!(dm.uuid(number).await.unwrap(), Some(UUID.parse().unwrap()));
         let other = "254:4".parse().unwrap();
         assert_eq!(dm.uuid(other).await.unwrap(), None);
-        assert!(dm.size(other).await.is_err());
-        fs::write(folder.path().join("sys/dev/block/254:3/ro"), "yes").unwrap();
-        assert!(matches!(dm.read_only(number).await, Err(DeviceError::Unreadable { .. })));
+        assert!(matches!(dm.size(other).await, Err(DeviceError::Gone { number }) if number == other));
+        fs::write(folder.path().join("sys/dev/block/254:3/size"), "yes").unwrap();
+        assert!(matches!(dm.size(number).await, Err(DeviceError::Unreadable { .. })));
     }
 }

@@ -36,7 +36,13 @@ pub enum DeviceError {
         /// The volume that was meant.
         expected: DmUuid,
         /// What has that number.
-        found: String,
+        found: DmUuid,
+    },
+    /// It was there a moment ago.
+    #[error("device {number} is gone: it was deactivated or removed meanwhile")]
+    Gone {
+        /// Its number.
+        number: DeviceNumber,
     },
     /// Reading or writing would wait without end.
     #[error("{} ({number}) is suspended: it must be resumed first (lvchange --refresh)", .path.display())]

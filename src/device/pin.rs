@@ -2,7 +2,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::sysfs::Sysfs;
@@ -80,7 +80,7 @@ impl Pinned {
 
 /// Opens a device, and looks only then: what is open stays what it is.
 pub(super) fn open(sysfs: &Sysfs, device: BlockDevice, access: Access) -> Result<Pinned, DeviceError> {
-    let file = open_as(&device.path, access)?;
+    let file = open_as(&device, access)?;
     check_number(&file, &device)?;
     check_identity(sysfs, &device)?;
     if sysfs.suspended(device.number)? {
@@ -89,17 +89,20 @@ pub(super) fn open(sysfs: &Sysfs, device: BlockDevice, access: Access) -> Result
     Ok(Pinned { file: Arc::new(file), device: BlockDevice { suspended: false, ..device } })
 }
 
-fn open_as(path: &Path, access: Access) -> Result<File, DeviceError> {
+fn open_as(device: &BlockDevice, access: Access) -> Result<File, DeviceError> {
     let exclusive = if access == Access::Exclusive { nix::libc::O_EXCL } else { 0 };
     let opened = OpenOptions::new()
         .read(true)
         .write(access != Access::Read)
         // O_NONBLOCK: a path that leads to a pipe by now must not make this wait.
         .custom_flags(exclusive | nix::libc::O_NONBLOCK)
-        .open(path);
+        .open(&device.path);
     opened.map_err(|error| match error.raw_os_error() {
-        Some(nix::libc::EBUSY) => DeviceError::InUse { path: path.to_owned() },
-        _ => DeviceError::io(path, "cannot be opened", error),
+        Some(nix::libc::EBUSY) => DeviceError::InUse { path: device.path.clone() },
+        Some(nix::libc::ENOENT | nix::libc::ENXIO | nix::libc::ENODEV) => {
+            DeviceError::Gone { number: device.number }
+        }
+        _ => DeviceError::io(&device.path, "cannot be opened", error),
     })
 }
 
@@ -120,6 +123,6 @@ fn check_identity(sysfs: &Sysfs, device: &BlockDevice) -> Result<(), DeviceError
     if found.as_ref() == Some(&device.uuid) {
         return Ok(());
     }
-    let found = found.map_or_else(|| "no device of LVM".to_owned(), |uuid| uuid.to_string());
-    Err(DeviceError::Replaced { number: device.number, expected: device.uuid.clone(), found })
+    let (number, expected) = (device.number, device.uuid.clone());
+    Err(found.map_or(DeviceError::Gone { number }, |found| DeviceError::Replaced { number, expected, found }))
 }

@@ -43,18 +43,14 @@ impl Sysfs {
 
     /// Whether a device is suspended.
     pub(super) fn suspended(&self, number: DeviceNumber) -> Result<bool, DeviceError> {
-        flag(&self.device(number).join("dm/suspended"))
-    }
-
-    /// Whether the kernel refuses to write to a device.
-    pub(super) fn read_only(&self, number: DeviceNumber) -> Result<bool, DeviceError> {
-        flag(&self.device(number).join("ro"))
+        let flag: u8 =
+            value(&self.device(number).join("dm/suspended"))?.ok_or(DeviceError::Gone { number })?;
+        Ok(flag != 0)
     }
 
     /// The size of a device.
     pub(super) fn size(&self, number: DeviceNumber) -> Result<Bytes, DeviceError> {
-        let path = self.device(number).join("size");
-        let sectors: u64 = value(&path)?.ok_or_else(|| gone(&path))?;
+        let sectors: u64 = value(&self.device(number).join("size"))?.ok_or(DeviceError::Gone { number })?;
         Ok(Bytes::new(sectors.saturating_mul(SECTOR)))
     }
 
@@ -116,21 +112,14 @@ fn text(path: &Path) -> Result<Option<String>, DeviceError> {
     }
 }
 
-/// Whether a device is not there. With ENODEV it went away after its file was opened.
+/// Whether a device is not there. With ENODEV it went away after its file was opened; with EINVAL device mapper
+/// is just removing it (`dm_attr_show` in the kernel's drivers/md/dm-sysfs.c).
 fn is_no_device(error: &std::io::Error) -> bool {
-    error.kind() == ErrorKind::NotFound || error.raw_os_error() == Some(nix::libc::ENODEV)
+    error.kind() == ErrorKind::NotFound
+        || matches!(error.raw_os_error(), Some(nix::libc::ENODEV | nix::libc::EINVAL))
 }
 
 fn value<T: FromStr>(path: &Path) -> Result<Option<T>, DeviceError> {
     let unreadable = |found: &String| DeviceError::Unreadable { path: path.to_owned(), found: found.clone() };
     text(path)?.map(|text| text.parse().map_err(|_| unreadable(&text))).transpose()
-}
-
-fn flag(path: &Path) -> Result<bool, DeviceError> {
-    let number: u8 = value(path)?.ok_or_else(|| gone(path))?;
-    Ok(number != 0)
-}
-
-fn gone(path: &Path) -> DeviceError {
-    DeviceError::io(path, "is gone, and the device with it", std::io::Error::from(ErrorKind::NotFound))
 }

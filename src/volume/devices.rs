@@ -49,9 +49,7 @@ impl Volumes {
             return Ok(false);
         }
         let lies_there = self.dm.lies_on(device.number, found.group.devices()).await;
-        lies_there.map_err(|error| {
-            VolumeError::host(format!("the disks below {} cannot be looked at", found.id), error)
-        })
+        lies_there.map_err(|error| VolumeError::device(&found.id, "seen to lie on its disks", error))
     }
 
     /// Resumes the volume if its device, which has that number, is suspended. The kernel would take away
@@ -61,7 +59,7 @@ impl Volumes {
     /// LVM could not resume it, or does not know it.
     pub(super) async fn resume(&self, id: &VolumeId, number: DeviceNumber) -> Result<(), VolumeError> {
         let suspended = self.dm.suspended(number).await;
-        if !suspended.map_err(|error| VolumeError::host(format!("{id} cannot be looked at"), error))? {
+        if !suspended.map_err(|error| VolumeError::device(id, "looked at", error))? {
             return Ok(());
         }
         self.device(&self.find(id).await?).await.map(drop)
@@ -75,8 +73,7 @@ impl Volumes {
         let name = DmName::of(&found.vg_name, &found.id.lv);
         let uuid = DmUuid::of(&found.id.vg, &found.lv.uuid);
         let device = self.dm.find_or_heal(&name, &uuid).await;
-        device
-            .map_err(|error| VolumeError::host(format!("the device of {} cannot be found", found.id), error))
+        device.map_err(|error| VolumeError::device(&found.id, "found", error))
     }
 
     /// Opens the volume's device, so that it stays the volume's for as long as it is open.
@@ -90,8 +87,7 @@ impl Volumes {
         access: Access,
     ) -> Result<Pinned, VolumeError> {
         let pinned = self.dm.pin(device, access).await;
-        pinned
-            .map_err(|error| VolumeError::host(format!("the device of {} cannot be opened", found.id), error))
+        pinned.map_err(|error| VolumeError::device(&found.id, "opened", error))
     }
 
     /// Whether the device with that number is the volume. It asks the kernel and memory alone, so that it

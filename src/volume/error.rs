@@ -1,6 +1,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::device::DeviceError;
 use crate::exec::ExecError;
 use crate::lvm::GroupError;
 use crate::types::{
@@ -106,6 +107,16 @@ pub enum VolumeError {
     Busy {
         /// What runs.
         what: String,
+    },
+
+    /// Its device went away in the middle of work with it.
+    #[error("volume {id} was changed by others meanwhile: asking again later looks anew")]
+    Changed {
+        /// The volume.
+        id: VolumeId,
+        /// What was seen of that.
+        #[source]
+        why: DeviceError,
     },
 
     /// It is in use.
@@ -278,6 +289,14 @@ impl VolumeError {
     /// Whether this is the end of work that nobody wants any more, and no failure.
     pub(super) const fn is_an_end(&self) -> bool {
         matches!(self, Self::NotFound(_) | Self::Deleting(_) | Self::ShuttingDown)
+    }
+
+    /// `what` could not be done with the device of a volume.
+    pub(super) fn device(id: &VolumeId, what: &str, error: DeviceError) -> Self {
+        match error {
+            why @ DeviceError::Gone { .. } => Self::Changed { id: id.clone(), why },
+            other => Self::host(format!("the device of {id} cannot be {what}"), other),
+        }
     }
 
     /// The host did not do `what`.

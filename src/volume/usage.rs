@@ -38,10 +38,7 @@ impl Volumes {
             return used(format!("it is mounted at {}", place.display()));
         }
         let holders = self.dm.holders(device.number).await;
-        let holders = holders.map_err(|error| {
-            VolumeError::host(format!("the holders of {} cannot be read", found.id), error)
-        })?;
-        match holders {
+        match holders.map_err(|error| VolumeError::device(&found.id, "seen to be free", error))? {
             Some(holders) if !holders.is_empty() => {
                 used(format!("the devices {} lie on it", holders.join(", ")))
             }
@@ -57,6 +54,6 @@ impl Volumes {
         number: DeviceNumber,
     ) -> Result<Bytes, VolumeError> {
         let size = self.dm.size(number).await;
-        size.map_err(|error| VolumeError::host(format!("the size of {id} cannot be read"), error))
+        size.map_err(|error| VolumeError::device(id, "measured", error))
     }
 }

@@ -17,7 +17,6 @@ fn a_volume_is_found_by_its_identity_whatever_its_name_leads_to() {
         let (a, b) = (bench.create("a", "16M"), bench.create("b", "20M"));
         assert_eq!((a.path.as_path(), a.number), (node("a").as_path(), number_of(&node("a"))));
         assert_eq!(run(bench.dm.size(b.number)).unwrap(), Bytes::mib(20));
-        assert!(!run(bench.dm.read_only(a.number)).unwrap());
         assert!(run(bench.dm.name(a.number)).unwrap().unwrap().names(&"a".parse().unwrap()));
 
         fs::rename(node("b"), node("a")).unwrap();
@@ -213,4 +212,29 @@ fn is_a_thread_in_the_disk() -> bool {
         let stat = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
         stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('D'))
     })
+}
+
+/// The kernel answers for a device that is being removed with errors of several kinds.
+#[test]
+fn devices_that_come_and_go_do_not_disturb_the_look_for_another() {
+    const ROUNDS: usize = 60;
+    Machine::new().disk("128M").boot(|| {
+        let bench = Bench::new();
+        let a = bench.create("a", "16M");
+        let gone = "LVM-gone".parse().unwrap();
+        let others = std::thread::spawn(|| {
+            for _ in 0..ROUNDS {
+                must("dmsetup", &["create", "other", "--uuid", "LVM-gone", "--table", "0 8 zero"]);
+                must("dmsetup", &["remove", "other"]);
+            }
+        });
+        while !others.is_finished() {
+            for uuid in [&a.uuid, &gone] {
+                // Nothing has the name, so that all devices are looked at.
+                let found = run(bench.dm.find(&dm_name("none"), uuid)).unwrap();
+                assert!(found.is_some() || *uuid == gone, "a is not found");
+            }
+        }
+        others.join().unwrap();
+    });
 }

@@ -1,6 +1,7 @@
 use std::io;
 
 use super::*;
+use crate::device::DeviceError;
 use crate::exec::ExecError;
 use crate::types::{Bytes, FsType, ParseError, RangeError, VolumeId};
 
@@ -40,6 +41,10 @@ fn codes_follow_from_what_the_caller_does_next() {
         ),
         (VolumeError::Exists { name: "n".parse().unwrap(), difference: "x".into() }, Code::AlreadyExists),
         (VolumeError::Busy { what: "x".into() }, Code::Aborted),
+        (
+            VolumeError::Changed { id: id(), why: DeviceError::Gone { number: "254:3".parse().unwrap() } },
+            Code::Aborted,
+        ),
         (VolumeError::InUse { id: id(), by: "x".into() }, Code::FailedPrecondition),
         (VolumeError::ShuttingDown, Code::Unavailable),
         (VolumeError::Deleting(id()), Code::Aborted),
