@@ -78,6 +78,9 @@ impl Volumes {
         self.grow_mounted(found, fs, device).await.map(drop)
     }
 
+    /// Mounts the volume where nothing is mounted yet. Where its size changes by that, its log held a growth, and
+    /// it is mounted once more: Linux before 6.12 takes XFS's last allocation group for as small as it was before
+    /// the log was replayed, and ends with "Structure needs cleaning" when something is done in its new part.
     pub(super) async fn mount_at(
         &self,
         found: &Found,
@@ -86,9 +89,29 @@ impl Volumes {
         staging: &TargetPath,
         capability: &VolumeCapability,
     ) -> Result<(), VolumeError> {
+        let pinned = self.pin(found, device, Access::Read).await?;
+        // What cannot be mounted says so itself.
+        let size = async |mounted| fs::of(fs).size(&pinned.path(), mounted).await.ok();
+        let before = size(None).await;
+        self.mount_once(found, fs, device, staging, capability).await?;
+        if before.is_none() || before == size(Some(&staging.to_path())).await {
+            return Ok(());
+        }
+        tracing::info!("its log held a growth: it is mounted once more");
+        self.unmount(&found.id, staging).await?;
+        self.mount_once(found, fs, device, staging, capability).await
+    }
+
+    async fn mount_once(
+        &self,
+        found: &Found,
+        fs: FsType,
+        device: &BlockDevice,
+        staging: &TargetPath,
+        capability: &VolumeCapability,
+    ) -> Result<(), VolumeError> {
         let named = self.dm.by_kernel_name(device).await;
-        let device =
-            named.map_err(|error| VolumeError::host(format!("{} cannot be found", found.id), error))?;
+        let device = named.map_err(|error| VolumeError::device(&found.id, "found", error))?;
         let mounted = mount::mount_fs(&device, staging, fs, options(capability), &capability.options).await;
         mounted.map_err(|error| unmountable(found, fs, error))?;
         tracing::info!(path = %staging, "mounted");

@@ -23,11 +23,10 @@ impl Slot {
         pv_name(self.0)
     }
 
-    /// What its volume is. Those that must be large are few. XFS is only among those that no random power cut
-    /// meets: one whose growth was cut off was refused the next by the kernel (EUCLEAN), which is not understood yet.
+    /// What its volume is. Those that must be large are few.
     pub(super) const fn mode(self) -> Mode {
         match self.0 % 16 {
-            6 if self.0 > 32 => Mode::Xfs,
+            6 => Mode::Xfs,
             14 => Mode::Btrfs,
             even if even.is_multiple_of(2) => Mode::Ext4,
             _ => Mode::Block,

@@ -49,6 +49,7 @@ fn a_volume_lives_from_claim_to_deletion() {
             assert_eq!(client.capacity().await.unwrap(), before);
             assert_eq!(report("lvs", "lv_name", VG), Vec::<String>::new());
         }
+        assert!(!driver.log().has(&["mounted once more"]), "none of them was cut off in its growth");
         assert!(driver.stop().success());
     });
 }
