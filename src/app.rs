@@ -3,6 +3,7 @@
 mod controller;
 mod driver;
 mod inspect;
+mod lost;
 mod node;
 mod signals;
 mod standalone;
@@ -25,12 +26,12 @@ use tokio_util::task::TaskTracker;
 use tracing::subscriber::SetGlobalDefaultError;
 
 use crate::cli::{self, Command, Role};
-use crate::cluster::ConnectError;
+use crate::cluster::{ClusterError, ConnectError};
 use crate::config::{
     self, Config, ConfigError, ControllerConfig, ControllerFlags, Flags, NodeConfig, NodeFlags,
 };
 use crate::exec::MissingPrograms;
-use crate::inspect::InspectError;
+use crate::inspect::{InspectError, NotLost};
 use crate::link::TlsError;
 use crate::lvm::EngineError;
 use crate::metrics::Metrics;
@@ -92,6 +93,12 @@ pub enum AppError {
     /// The cluster is nowhere to be found.
     #[error("cannot use the API server")]
     Cluster(#[from] ConnectError),
+    /// The API server did not tell or do something.
+    #[error(transparent)]
+    Api(#[from] ClusterError),
+    /// A volume group cannot be declared lost.
+    #[error(transparent)]
+    NotLost(#[from] NotLost),
     /// Links have no TLS.
     #[error("cannot accept links")]
     Tls(#[from] TlsError),
@@ -128,6 +135,8 @@ impl AppError {
             | Self::Kubelet { .. }
             | Self::Listen { .. }
             | Self::Cluster(_)
+            | Self::Api(_)
+            | Self::NotLost(_)
             | Self::Tls(_)
             | Self::Serve(_)
             | Self::Inspect(_)
@@ -149,6 +158,7 @@ pub fn run(command: Command) -> Result<(), AppError> {
         Command::Volumes(flags) => inspect::show_volumes(*flags),
         Command::Vgs(flags) => inspect::show_groups(*flags),
         Command::Check(flags) => inspect::show_check(*flags),
+        Command::Lost(flags) => lost::show_or_change(*flags),
         Command::ConfigSchema { role } => print_schema(role).map_err(AppError::Output),
     }
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::config::{ControllerFlags, Flags, LookFlags, NodeFlags, VolumesFlags};
+use crate::config::{ControllerFlags, Flags, LookFlags, LostFlags, NodeFlags, VolumesFlags};
 use crate::types::chain;
 
 /// The exit code of a command that was typed wrongly (sysexits.h, `EX_USAGE`).
@@ -82,6 +82,16 @@ pub enum Command {
     /// Needs root.
     #[command(after_help = "Example:\n  quarry check || echo 'look at this machine'")]
     Check(Box<LookFlags>),
+    /// Tells which volume groups are missing, and declares one lost.
+    ///
+    /// While a volume group is missing, its volumes cannot be deleted: its disks may come back. Once it is declared
+    /// lost, deleting them succeeds although nothing is deleted. A group that is seen again comes off the list by
+    /// itself. It needs an API server, and neither root nor LVM.
+    #[command(after_help = "Example, in Kubernetes:\n  \
+                            kubectl -n quarry-system exec deploy/quarry-controller -c quarry -- quarry lost\n\n\
+                            Example, for disks that will not come back:\n  \
+                            quarry lost --declare Zvlifi-Ep3t-e0Ng-U42h-o0ye-KHu1-nl7Ns4")]
+    Lost(Box<LostFlags>),
     /// Prints the JSON schema of a role's configuration file.
     #[command(after_help = "Example:\n  quarry config-schema > quarry.schema.json")]
     ConfigSchema {

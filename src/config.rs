@@ -13,7 +13,9 @@ mod node;
 mod settings;
 mod span;
 
-pub use controller::{ControllerConfig, ControllerFlags, ControllerSettings};
+pub use controller::{
+    ControllerConfig, ControllerFlags, ControllerSettings, LostChange, LostConfig, LostFlags,
+};
 pub use file::FileError;
 pub use flags::Flags;
 pub use look::{LookConfig, LookFlags, ManifestsConfig, Policy, VolumesFlags};

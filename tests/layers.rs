@@ -21,7 +21,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("server", &["types"]),
     ("telemetry", &["types"]),
     ("metrics", &["types", "lvm", "volume", "router"]),
-    ("inspect", &["types", "exec", "lvm", "fs", "device", "volume", "csi"]),
+    ("inspect", &["types", "exec", "lvm", "fs", "device", "cluster", "volume", "csi"]),
     ("config", &["types", "cluster", "link", "server", "telemetry", "lvm"]),
     ("cli", &["types", "config"]),
     (

@@ -117,6 +117,20 @@ fn the_commands_for_people_are_told_with_all_their_flags() {
 }
 
 #[test]
+fn the_command_for_lost_groups_is_told_with_all_its_flags() {
+    let page = read("docs/looking.md");
+    let (_, rest) = page.split_once("\n## When a volume group is lost\n").unwrap();
+    let (text, _) = rest.split_once("\n## ").unwrap();
+    let help = output(&["lost", "--help"]);
+    let there: BTreeSet<&str> = flags(&help).into_iter().filter(|flag| *flag != "--help").collect();
+    let told: BTreeSet<&str> = first_cells(text).into_iter().flat_map(flags).collect();
+    assert_eq!(told, there);
+    for value in help.split("[env: ").skip(1).map(|rest| rest.split('=').next().unwrap()) {
+        assert!(text.contains(value), "{value}");
+    }
+}
+
+#[test]
 fn every_setting_of_the_file_is_told_and_its_example_is_right() {
     let readme = readme();
     let text = section(&readme, "Configuration");

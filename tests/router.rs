@@ -7,6 +7,7 @@ mod election;
 mod events;
 mod labels;
 mod links;
+mod lost;
 mod orphans;
 mod permissions;
 mod places;

@@ -9,7 +9,9 @@ use tonic::service::Routes;
 
 use super::AppError;
 use crate::cluster::authority::Authority;
-use crate::cluster::{Cluster, Election, Events, Labels, Leadership, Nodes, Replica, Replicas, Tokens};
+use crate::cluster::{
+    Cluster, Election, Events, Labels, Leadership, LostGroups, Nodes, Replica, Replicas, Tokens,
+};
 use crate::config::ControllerConfig;
 use crate::csi::Identity;
 use crate::link::{Accept, Certificates, Tuning, accept};
@@ -169,7 +171,7 @@ impl Crew {
             end.run_until_cancelled(identify).await;
         });
         let labels = Labels::new(&self.cluster, nodes.clone());
-        let lost = Arc::new(Lost::new(self.config.lost_volume_groups.iter().cloned()));
+        let lost = Arc::new(Lost::new(LostGroups::new(&self.cluster, &self.config.lost_config_map)));
         Parts { fleet, nodes, labels, lost, events, identity }
     }
 

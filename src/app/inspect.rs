@@ -11,7 +11,7 @@ use crate::inspect::{
 use crate::telemetry::{self, LogFormat};
 
 /// What is logged of a look: what LVM could not read, say.
-const LOG: &str = "warn";
+pub(super) const LOG: &str = "warn";
 
 /// Prints the volumes of this machine, or their manifests.
 pub(super) fn show_volumes(flags: VolumesFlags) -> Result<(), AppError> {
@@ -84,7 +84,7 @@ fn all_read(machine: &Machine) -> Result<(), AppError> {
     if unread.is_empty() { Ok(()) } else { Err(AppError::Unread(unread.join("; "))) }
 }
 
-fn with_heading<const N: usize>(
+pub(super) fn with_heading<const N: usize>(
     heading: [&str; N],
     rows: impl Iterator<Item = [String; N]>,
 ) -> Vec<[String; N]> {
@@ -96,6 +96,6 @@ fn json(rows: &impl Serialize) -> Result<String, AppError> {
     Ok(text + "\n")
 }
 
-fn print(text: &str) -> Result<(), AppError> {
+pub(super) fn print(text: &str) -> Result<(), AppError> {
     io::stdout().lock().write_all(text.as_bytes()).map_err(AppError::Output)
 }

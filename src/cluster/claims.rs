@@ -1,15 +1,11 @@
 use std::collections::HashSet;
 
 use k8s_openapi::api::core::v1::{Namespace, PersistentVolume, PersistentVolumeClaim};
-use kube::api::ListParams;
 use kube::core::PartialObjectMeta;
 use kube::{Api, ResourceExt as _};
 
 use super::api::ask;
 use super::{Cluster, ClusterError};
-
-/// How many volumes come in one answer.
-const PAGE: u32 = 500;
 
 /// The namespace whose UID stands for the cluster: it lives as long as the cluster does.
 const CLUSTER_NAMESPACE: &str = "kube-system";
@@ -32,19 +28,8 @@ impl Cluster {
     /// # Errors
     /// The API server did not tell all of them.
     pub async fn volume_handles(&self, driver: &str) -> Result<VolumeHandles, ClusterError> {
-        let api: Api<PersistentVolume> = Api::all(self.client.clone());
-        let (mut handles, mut token) = (HashSet::new(), None);
-        loop {
-            let mut page = ListParams::default().limit(PAGE);
-            page.continue_token = token;
-            let list = ask("list the PersistentVolumes", api.list(&page)).await?;
-            token = list.metadata.continue_.filter(|token| !token.is_empty());
-            let csi = list.items.into_iter().filter_map(|volume| volume.spec?.csi);
-            handles.extend(csi.filter(|csi| csi.driver == driver).map(|csi| csi.volume_handle));
-            if token.is_none() {
-                return Ok(handles);
-            }
-        }
+        let volumes = self.volume_views(driver).await?;
+        Ok(volumes.into_iter().map(|volume| volume.handle).collect())
     }
 
     /// The claim of that name; `None` where there is none.

@@ -1,9 +1,11 @@
 //! The configuration of the controller role.
 
 mod flags;
+mod lost;
 mod settings;
 
 pub use flags::ControllerFlags;
+pub use lost::{LostChange, LostConfig, LostFlags};
 pub use settings::ControllerSettings;
 
 use std::net::SocketAddr;
@@ -15,7 +17,7 @@ use crate::cluster::ReplicaName;
 use crate::cluster::authority::Names;
 use crate::server::Endpoint;
 use crate::telemetry::{LogFilter, LogFormat};
-use crate::types::{ParseError, VgUuid};
+use crate::types::ParseError;
 
 /// What the controller is to do, checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,8 +38,8 @@ pub struct ControllerConfig {
     pub pod_uid: Option<String>,
     /// The objects that hold the link's authority.
     pub authority: Names,
-    /// The groups that are declared lost.
-    pub lost_volume_groups: Vec<VgUuid>,
+    /// The ConfigMap with the groups that are declared lost.
+    pub lost_config_map: String,
     /// Whether orphaned volumes are removed.
     pub collect_orphans: bool,
     /// How long running calls are waited for at the end.
@@ -57,6 +59,7 @@ pub(crate) mod default {
     pub(crate) const NODE_SERVICE_ACCOUNT: &str = "quarry-node";
     pub(crate) const CA_SECRET: &str = "quarry-ca";
     pub(crate) const CA_CONFIG_MAP: &str = "quarry-ca";
+    pub(crate) const LOST_CONFIG_MAP: &str = "quarry-lost";
     pub(crate) const GRACE_PERIOD: &str = "2m";
 }
 
@@ -78,8 +81,6 @@ impl ControllerConfig {
     pub fn resolve(settings: ControllerSettings) -> Result<Self, ConfigError> {
         let text = |typed: Option<String>, default: &str| typed.unwrap_or_else(|| default.to_owned());
         let object = |name, typed, default| setting(name, object_name(text(typed, default)));
-        let lost = settings.lost_volume_groups.unwrap_or_default();
-        let lost = lost.iter().map(|uuid| setting("lost-volume-groups", uuid.parse()));
         Ok(Self {
             endpoint: setting("endpoint", text(settings.endpoint, super::default::ENDPOINT).parse())?,
             link_address: address("link-address", settings.link_address, default::LINK_ADDRESS)?,
@@ -96,7 +97,7 @@ impl ControllerConfig {
                 secret: object("ca-secret", settings.ca_secret, default::CA_SECRET)?,
                 config_map: object("ca-config-map", settings.ca_config_map, default::CA_CONFIG_MAP)?,
             },
-            lost_volume_groups: lost.collect::<Result<_, _>>()?,
+            lost_config_map: object("lost-config-map", settings.lost_config_map, default::LOST_CONFIG_MAP)?,
             collect_orphans: settings.collect_orphans.unwrap_or_default(),
             grace_period: setting(
                 "grace-period",

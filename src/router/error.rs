@@ -7,7 +7,7 @@
 use tonic::{Code, Status};
 
 use super::contest::Contest;
-use crate::cluster::{LabelError, vg_label};
+use crate::cluster::{ClusterError, LabelError, vg_label};
 use crate::types::{Bytes, NodeName, VgUuid, VolumeId, chain};
 
 /// Why a call was not passed on, or not answered as its node answered.
@@ -37,9 +37,15 @@ pub(super) enum RouteError {
     /// Nobody shows the volume's group.
     #[error(
         "volume group {vg} of volume {id} is shown by no connected node: its node must come back, or its \
-         disks be connected to another one. If it is lost for good, declare it lost: see --lost-volume-group"
+         disks be connected to another one. If it is lost for good, declare it lost: see quarry lost"
     )]
     Unseen { id: VolumeId, vg: VgUuid },
+    /// Nobody shows the volume's group, and whether it is lost is not known.
+    #[error(
+        "volume {id} is shown by no connected node, and whether its volume group is lost is not known: {}",
+        chain(source)
+    )]
+    Unsaid { id: VolumeId, source: ClusterError },
     /// Two nodes show the volume's group.
     #[error(
         "volume group {vg} is shown by nodes {}: nothing is changed in it until only one shows it", .nodes.join(" and ")
@@ -69,6 +75,7 @@ impl RouteError {
             | Self::New(_)
             | Self::Unlisted
             | Self::Unseen { .. }
+            | Self::Unsaid { .. }
             | Self::Twice { .. }
             | Self::Elsewhere { .. }
             | Self::Label { .. } => Code::Unavailable,

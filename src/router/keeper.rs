@@ -1,8 +1,9 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::{Fleet, Lost};
@@ -29,15 +30,28 @@ pub struct Keeper {
     pub events: Events,
 }
 
+/// What the last look at the list of lost groups had before it.
+#[derive(Debug, Default)]
+struct LastLook {
+    groups: BTreeSet<VgUuid>,
+    at: Option<Instant>,
+}
+
+impl LastLook {
+    /// Whether there is a new group, or the look is `every` old.
+    fn is_stale(&self, groups: &BTreeMap<VgUuid, BTreeSet<String>>, every: Duration) -> bool {
+        self.at.is_none_or(|at| at.elapsed() >= every) || groups.keys().any(|vg| !self.groups.contains(vg))
+    }
+}
+
 impl Keeper {
     /// Runs until `stop` is cancelled.
     pub async fn run(mut self, stop: CancellationToken) {
-        let mut changes = self.fleet.changes();
+        let (mut changes, mut last) = (self.fleet.changes(), LastLook::default());
         loop {
             changes.mark_unchanged();
-            self.lost.look(&self.fleet);
             if self.leadership.holds() {
-                self.round().await;
+                self.round(&mut last).await;
             }
             let news = async {
                 sleep(self.fleet.pace().gather).await;
@@ -51,7 +65,13 @@ impl Keeper {
         }
     }
 
-    async fn round(&mut self) {
+    async fn round(&mut self, last: &mut LastLook) {
+        let groups = self.fleet.groups();
+        if last.is_stale(&groups, self.fleet.pace().away) {
+            self.lost.look(&self.fleet).await;
+            last.at = Some(Instant::now());
+        }
+        last.groups = groups.into_keys().collect();
         if let Err(error) = self.replicas.look().await {
             tracing::warn!(error = chain(&error), "the records of the replicas' links cannot be read");
         }

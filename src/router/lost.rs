@@ -1,44 +1,79 @@
-use std::collections::HashSet;
+use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::fleet::{Fleet, Owner};
-use crate::cluster::{Events, Notice, Subject};
-use crate::types::{VgUuid, VolumeId};
+use crate::cluster::{ClusterError, Events, LostGroups, Notice, Subject};
+use crate::types::{VgUuid, VolumeId, chain};
 
-/// The groups that an administrator has declared lost: what was in them counts as deleted. A group that is
-/// seen again is lost no more, for as long as this controller runs.
-#[derive(Debug, Default)]
+/// The groups that an administrator has declared lost: what was in them counts as deleted. One that is seen again
+/// is lost no more, and comes off the list.
 pub struct Lost {
-    declared: HashSet<VgUuid>,
-    returned: Mutex<HashSet<VgUuid>>,
+    list: LostGroups,
+    /// Those that were seen again, and are on the list still.
+    returned: Mutex<BTreeSet<VgUuid>>,
 }
 
 impl Lost {
-    /// These are declared lost.
-    pub fn new(declared: impl IntoIterator<Item = VgUuid>) -> Self {
-        Self { declared: declared.into_iter().collect(), returned: Mutex::default() }
+    /// Those on the list are declared lost.
+    pub fn new(list: LostGroups) -> Self {
+        Self { list, returned: Mutex::default() }
     }
 
-    fn returned(&self) -> MutexGuard<'_, HashSet<VgUuid>> {
+    fn returned(&self) -> MutexGuard<'_, BTreeSet<VgUuid>> {
         self.returned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes note of declared groups that are there. To be called after every change of the fleet.
-    pub(super) fn look(&self, fleet: &Fleet) {
-        for vg in &self.declared {
-            let seen = !matches!(fleet.owner(vg), Owner::Nobody);
-            if seen && self.returned().insert(vg.clone()) {
-                tracing::warn!(%vg, "a volume group that was declared lost is there: take it off the list");
+    /// Takes groups off the list that are shown by nodes now, or were when this last tried. The leader calls it
+    /// when groups came to be shown, and from time to time.
+    pub(super) async fn look(&self, fleet: &Fleet) {
+        let listed = match self.list.read().await {
+            Ok(listed) => listed,
+            Err(error) => {
+                tracing::warn!(error = chain(&error), "the lost volume groups are not known");
+                return;
+            }
+        };
+        self.returned().retain(|vg| listed.contains_key(vg));
+        for vg in listed.into_keys() {
+            if !matches!(fleet.owner(&vg), Owner::Nobody) {
+                self.returned().insert(vg.clone());
+            }
+            if self.returned().contains(&vg) {
+                self.take_off(&vg).await;
             }
         }
     }
 
-    /// Whether the group is lost. A controller that is new cannot say so: its node may yet come.
-    pub(super) fn holds(&self, fleet: &Fleet, vg: &VgUuid) -> bool {
-        self.declared.contains(vg)
-            && !fleet.is_new()
-            && matches!(fleet.owner(vg), Owner::Nobody)
-            && !self.returned().contains(vg)
+    async fn take_off(&self, vg: &VgUuid) {
+        match self.list.withdraw(vg).await {
+            Ok(()) => {
+                tracing::warn!(%vg, "a volume group that was declared lost is there: it is lost no more");
+                self.returned().remove(vg);
+            }
+            Err(error) => tracing::warn!(
+                %vg,
+                error = chain(&error),
+                "a volume group that was declared lost is there, and cannot be taken off the list"
+            ),
+        }
+    }
+
+    /// Whether the group is lost. A controller that is new cannot say so: its node may yet come. The API server is
+    /// asked only about groups that nobody shows.
+    ///
+    /// # Errors
+    /// The API server did not tell.
+    pub(super) async fn holds(&self, fleet: &Fleet, vg: &VgUuid) -> Result<bool, ClusterError> {
+        let may_be =
+            !fleet.is_new() && matches!(fleet.owner(vg), Owner::Nobody) && !self.returned().contains(vg);
+        Ok(may_be && self.list.read().await?.contains_key(vg))
+    }
+}
+
+impl fmt::Debug for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lost").finish_non_exhaustive()
     }
 }
 

@@ -115,7 +115,8 @@ impl proto::controller_server::Controller for Router {
         let done = Ok(Response::new(proto::DeleteVolumeResponse {}));
         // An id that is none of ours names nothing, and nothing is what is to be left.
         let Some(id) = convert::volume_id(&request.get_ref().volume_id)? else { return done };
-        if self.parts.lost.holds(&self.parts.fleet, &id.vg) {
+        let is_lost = self.parts.lost.holds(&self.parts.fleet, &id.vg).await;
+        if is_lost.map_err(|source| RouteError::Unsaid { id: id.clone(), source })? {
             lost::given_up(&self.parts.events, &id);
             return done;
         }

@@ -19,7 +19,7 @@ fn a_real_api_server_takes_it_all() {
         shapes(&cluster).await;
         examples(&cluster).await;
         restricted(&cluster).await;
-        upgrade_keeps_the_authority(&cluster).await;
+        upgrade_keeps_what_the_driver_filled(&cluster).await;
         calls::all_are_allowed(&server).await;
         calls::nodes_may_do_nothing(&server).await;
         admission::holds(&server).await;
@@ -77,17 +77,17 @@ async fn restricted(cluster: &Cluster) {
     assert!(refused.to_string().contains("violates PodSecurity"), "{refused}");
 }
 
-/// What a controller has put into the authority's objects is there after the chart was applied once more.
-async fn upgrade_keeps_the_authority(cluster: &Cluster) {
+/// What the driver has put into its objects is there after the chart was applied once more.
+async fn upgrade_keeps_what_the_driver_filled(cluster: &Cluster) {
     let all = manifests();
-    for kind in ["Secret", "ConfigMap"] {
-        let object = object(&all, kind, "quarry-ca");
+    for (kind, name) in [("Secret", "quarry-ca"), ("ConfigMap", "quarry-ca"), ("ConfigMap", "quarry-lost")] {
+        let object = object(&all, kind, name);
         let api = cluster.api(object);
         let data = json!({"data": {"filled": "eA=="}});
-        api.patch("quarry-ca", &PatchParams::default(), &Patch::Merge(&data)).await.unwrap();
+        api.patch(name, &PatchParams::default(), &Patch::Merge(&data)).await.unwrap();
         cluster.apply(std::slice::from_ref(object)).await;
-        let after = api.get("quarry-ca").await.unwrap();
-        assert_eq!(after.data["data"]["filled"], "eA==", "{kind}");
+        let after = api.get(name).await.unwrap();
+        assert_eq!(after.data["data"]["filled"], "eA==", "{kind} {name}");
     }
 }
 

@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::Node;
 use kube::api::PostParams;
 use kube::{Api, Client};
 use quarry::cluster::authority::{Authority, Names};
-use quarry::cluster::{Cluster, Election, Labels, Nodes, Replica, Replicas, TokenError, Tokens};
+use quarry::cluster::{Cluster, Election, Labels, LostGroups, Nodes, Replica, Replicas, TokenError, Tokens};
 use quarry::csi::DRIVER_NAME;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -38,8 +38,19 @@ pub(super) async fn all_are_allowed(server: &Server) {
     let names = Names { secret: "quarry-ca".to_owned(), config_map: "quarry-ca".to_owned() };
     // What the test of upgrades has put in is no authority, and it has not touched this key.
     assert!(Authority::new(&cluster, names).round(true, SystemTime::now()).await.unwrap().is_some());
+    lost(&cluster).await;
     leases(&cluster).await;
     labels(&cluster).await;
+}
+
+/// What `quarry lost` and the controller do.
+async fn lost(cluster: &Cluster) {
+    let (list, vg) = (LostGroups::new(cluster, "quarry-lost"), GROUP.parse().unwrap());
+    assert_eq!(cluster.node_views().await.unwrap().len(), 1);
+    list.declare(&vg).await.unwrap();
+    assert!(list.read().await.unwrap()[&vg].starts_with("declared 2"));
+    list.withdraw(&vg).await.unwrap();
+    assert!(list.read().await.unwrap().is_empty());
 }
 
 async fn leases(cluster: &Cluster) {

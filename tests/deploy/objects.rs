@@ -38,10 +38,10 @@ fn nothing_of_the_driver_s_stands_between_kubernetes_and_its_pods() {
 }
 
 #[test]
-fn the_authority_s_objects_are_empty_and_stay_what_a_controller_made_of_them() {
+fn objects_that_the_driver_fills_are_empty_and_stay_what_it_made_of_them() {
     let all = manifests();
-    for kind in ["Secret", "ConfigMap"] {
-        let object = object(&all, kind, "quarry-ca");
+    for (kind, name) in [("Secret", "quarry-ca"), ("ConfigMap", "quarry-ca"), ("ConfigMap", "quarry-lost")] {
+        let object = object(&all, kind, name);
         assert!(object.get("data").is_none() && object.get("stringData").is_none(), "{object}");
     }
 }

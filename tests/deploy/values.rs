@@ -92,7 +92,6 @@ fn a_wrong_value_is_refused_before_anything_is_installed() {
     for (wrong, named) in [
         ("controller.replicas=3", "/controller/replicas"),
         ("controller.replica=2", "replica"),
-        ("controller.lostVolumeGroups[0]=vg0", "/controller/lostVolumeGroups/0"),
         ("node.kubeletDir=var/lib/kubelet", "/node/kubeletDir"),
         ("node.maxUnavailable=0", "/node/maxUnavailable"),
         ("node.resources.quarry.limits.memory=1Gi", "/node/resources/quarry/limits"),

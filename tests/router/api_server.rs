@@ -23,6 +23,9 @@ pub(crate) const NAMESPACE: &str = "quarry";
 /// The service account of the nodes.
 pub(crate) const ACCOUNT: &str = "quarry-node";
 
+/// The list of volume groups that are declared lost.
+const LOST: (&str, &str) = ("/api/v1/namespaces/quarry/configmaps", "quarry-lost");
+
 /// What a request is answered with instead.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Fault {
@@ -60,8 +63,24 @@ impl ApiServer {
         server.put("/api/v1/namespaces", json!({"metadata": {"name": "kube-system"}}));
         let ours = |kind: &str| format!("/api/v1/namespaces/{NAMESPACE}/{kind}");
         server.put(&ours("secrets"), json!({"metadata": {"name": "quarry-ca", "namespace": NAMESPACE}}));
-        server.put(&ours("configmaps"), json!({"metadata": {"name": "quarry-ca", "namespace": NAMESPACE}}));
+        for name in ["quarry-ca", "quarry-lost"] {
+            server.put(&ours("configmaps"), json!({"metadata": {"name": name, "namespace": NAMESPACE}}));
+        }
         server
+    }
+
+    /// Makes these the volume groups that are declared lost.
+    pub(crate) fn declare_lost(&self, groups: &[&str]) {
+        let data: serde_json::Map<String, Value> =
+            groups.iter().map(|vg| ((*vg).to_owned(), json!("declared by a test"))).collect();
+        let metadata = json!({"name": LOST.1, "namespace": NAMESPACE});
+        self.put(LOST.0, json!({"metadata": metadata, "data": data}));
+    }
+
+    /// The volume groups that are declared lost.
+    pub(crate) fn declared_lost(&self) -> Vec<String> {
+        let map = self.get(LOST.0, LOST.1).unwrap();
+        map["data"].as_object().map(|data| data.keys().cloned().collect()).unwrap_or_default()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

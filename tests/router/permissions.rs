@@ -10,7 +10,7 @@ use super::api_server::{ApiServer, Asked};
 use super::rig::{MIB, Node, Replica, Unused, at_node, create, hasty, until, vg_uuid};
 
 /// Verb, and collection or object. The namespace `quarry` stands for the driver's own.
-pub(crate) const PERMITTED: [&str; 22] = [
+pub(crate) const PERMITTED: [&str; 24] = [
     "list /api/v1/nodes",
     "watch /api/v1/nodes",
     "patch /api/v1/nodes/*",
@@ -33,6 +33,8 @@ pub(crate) const PERMITTED: [&str; 22] = [
     "update /api/v1/namespaces/quarry/secrets/quarry-ca",
     "get /api/v1/namespaces/quarry/configmaps/quarry-ca",
     "update /api/v1/namespaces/quarry/configmaps/quarry-ca",
+    "get /api/v1/namespaces/quarry/configmaps/quarry-lost",
+    "patch /api/v1/namespaces/quarry/configmaps/quarry-lost",
 ];
 
 /// The permission that a request needs.
@@ -43,8 +45,7 @@ fn needed(asked: &Asked) -> String {
     };
     let mut patterns = PERMITTED.iter().map(|line| line.split_once(' ').unwrap().1);
     let pattern = patterns.find(|pattern| permits(pattern)).unwrap_or(&asked.path);
-    let single =
-        pattern.ends_with("/*") || pattern.ends_with("quarry-ca") || pattern.ends_with("kube-system");
+    let single = ["/*", "quarry-ca", "quarry-lost", "kube-system"].iter().any(|end| pattern.ends_with(end));
     let verb = match (asked.method.as_str(), single) {
         ("GET", true) => "get",
         ("GET", false) if asked.watch => "watch",
@@ -65,8 +66,8 @@ async fn nothing_is_asked_of_the_api_server_but_what_the_chart_permits_and_all_o
     let pace = Pace { orphans: often, waiting: often, ..hasty() };
     let settings = |settings: &mut quarry::config::ControllerSettings| {
         settings.collect_orphans = Some(true);
-        settings.lost_volume_groups = Some(vec![vg_uuid(9)]);
     };
+    server.declare_lost(&[&vg_uuid(9), &vg_uuid(1)]);
     let replica = Replica::start_as("replica-1", server.cluster(), pace, settings).await;
     let n1 = Node::start(&server, "n1", 1, &[replica.address]);
     let room = async || replica.maximum(Some(at_node("n1"))).await.ok();

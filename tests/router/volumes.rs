@@ -84,44 +84,6 @@ async fn a_group_that_nobody_shows_is_not_known_to_be_gone() {
 }
 
 #[tokio::test]
-async fn volumes_of_a_group_that_is_declared_lost_can_be_deleted() {
-    let server = ApiServer::new();
-    let lost = |settings: &mut quarry::config::ControllerSettings| {
-        settings.lost_volume_groups = Some(vec![vg_uuid(1)]);
-    };
-    let new = Replica::start_as("new", server.cluster(), patient(), lost).await;
-    refused(new.delete(&id(1)).await, Code::Unavailable, "no connected node");
-    let replica = Replica::start_as("replica-1", server.cluster(), hasty(), lost).await;
-    until("it is new no more", async || replica.delete(&id(1)).await.err(), Option::is_none).await;
-    server.until("an event", |server| !server.events(CLAIM).is_empty()).await;
-    let (reason, note) = server.events(CLAIM).remove(0);
-    assert_eq!(reason, "VolumeGroupLost");
-    assert!(note.contains(&id(1)) && note.contains("nothing was deleted"), "{note}");
-    refused(replica.expand(&id(1), MIB).await, Code::Unavailable, "no connected node");
-    refused(replica.delete(&id(2)).await, Code::Unavailable, "no connected node");
-}
-
-#[tokio::test]
-async fn a_group_that_comes_back_is_lost_no_more() {
-    let server = ApiServer::new();
-    let lost = |settings: &mut quarry::config::ControllerSettings| {
-        settings.lost_volume_groups = Some(vec![vg_uuid(1)]);
-    };
-    let replica = Replica::start_as("replica-1", server.cluster(), hasty(), lost).await;
-    until("it is new no more", async || replica.delete(&id(1)).await.err(), Option::is_none).await;
-    let node = Node::start(&server, "n1", 1, &[replica.address]);
-    linked(&replica, "n1").await;
-    replica.delete(&id(1)).await.unwrap();
-    assert_eq!(node.stub.calls(), [format!("delete {}", id(1))]);
-    // What has come back once may do so again.
-    server.until("its label", |server| !server.labels("n1").is_empty()).await;
-    node.stop().await;
-    let room = async || replica.maximum(Some(at_node("n1"))).await.ok();
-    until("gone", room, |room| *room == Some(0)).await;
-    refused(replica.delete(&id(1)).await, Code::Unavailable, "no connected node");
-}
-
-#[tokio::test]
 async fn what_is_offered_is_what_a_node_offers_and_no_lists() {
     let server = ApiServer::new();
     let replica = Replica::start(&server, patient()).await;

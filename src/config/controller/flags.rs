@@ -44,17 +44,8 @@ pub struct ControllerFlags {
     #[arg(long, value_name = "NAME", env = "QUARRY_CA_CONFIG_MAP", help = with_default("The ConfigMap for the certificates of the link's authority; it must exist, and may be empty.", default::CA_CONFIG_MAP))]
     ca_config_map: Option<String>,
 
-    /// The UUID of a volume group that is lost for good; may be given several times.
-    ///
-    /// Deleting a volume in such a group succeeds although nothing is deleted, so that the objects of a machine
-    /// that is gone can go too. A group that is seen again is not lost. Replaces the list in the file.
-    #[arg(
-        long = "lost-volume-group",
-        value_name = "UUID",
-        env = "QUARRY_LOST_VOLUME_GROUPS",
-        value_delimiter = ','
-    )]
-    lost_volume_groups: Option<Vec<String>>,
+    #[arg(long, value_name = "NAME", env = "QUARRY_LOST_CONFIG_MAP", help = with_default("The ConfigMap with the volume groups that are declared lost, which quarry lost edits.", default::LOST_CONFIG_MAP))]
+    lost_config_map: Option<String>,
 
     /// Removes volumes that were never used and whose claims are gone. Without it they are only told of.
     #[arg(
@@ -84,8 +75,6 @@ pub struct ControllerFlags {
 impl ControllerFlags {
     /// The file to read, and the settings that were given beside it.
     pub(super) fn into_settings(self) -> (Option<PathBuf>, ControllerSettings) {
-        // A chart sets a variable to nothing where there is nothing to list.
-        let listed = |list: Vec<String>| list.into_iter().filter(|uuid| !uuid.is_empty()).collect();
         let settings = ControllerSettings {
             endpoint: self.endpoint,
             link_address: self.link_address,
@@ -96,7 +85,7 @@ impl ControllerFlags {
             pod_uid: self.pod_uid,
             ca_secret: self.ca_secret,
             ca_config_map: self.ca_config_map,
-            lost_volume_groups: self.lost_volume_groups.map(listed),
+            lost_config_map: self.lost_config_map,
             collect_orphans: self.collect_orphans,
             grace_period: self.grace_period,
             log: self.log,

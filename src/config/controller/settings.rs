@@ -31,9 +31,9 @@ pub struct ControllerSettings {
     /// The ConfigMap that holds the certificates of the link's authority, and is mounted into every node's
     /// pod: it exists, and may be empty. By default quarry-ca.
     pub ca_config_map: Option<String>,
-    /// The UUIDs of volume groups that are lost for good: deleting a volume in one of them succeeds although
-    /// nothing is deleted. A group that is seen again is not lost.
-    pub lost_volume_groups: Option<Vec<String>>,
+    /// The ConfigMap with the volume groups that are declared lost, which `quarry lost` edits. By default
+    /// quarry-lost.
+    pub lost_config_map: Option<String>,
     /// Whether volumes are removed that were never used and whose claims are gone. By default they are only
     /// told of.
     pub collect_orphans: Option<bool>,
@@ -65,7 +65,7 @@ impl ControllerSettings {
             pod_uid: self.pod_uid.or(other.pod_uid),
             ca_secret: self.ca_secret.or(other.ca_secret),
             ca_config_map: self.ca_config_map.or(other.ca_config_map),
-            lost_volume_groups: self.lost_volume_groups.or(other.lost_volume_groups),
+            lost_config_map: self.lost_config_map.or(other.lost_config_map),
             collect_orphans: self.collect_orphans.or(other.collect_orphans),
             grace_period: self.grace_period.or(other.grace_period),
             log: self.log.or(other.log),

@@ -4,8 +4,6 @@ use clap::{CommandFactory, FromArgMatches, Parser};
 use super::*;
 use crate::config::schema_of;
 
-const VG: &str = "Zvlifi-Ep3t-e0Ng-U42h-o0ye-KHu1-nl7Ns4";
-
 #[derive(Parser)]
 struct Line {
     #[command(flatten)]
@@ -32,7 +30,7 @@ fn full() -> ControllerSettings {
         pod_uid: Some("uid".into()),
         ca_secret: Some("keys".into()),
         ca_config_map: Some("certs".into()),
-        lost_volume_groups: Some(vec![VG.into()]),
+        lost_config_map: Some("losses".into()),
         collect_orphans: Some(true),
         grace_period: Some("90s".into()),
         log: Some("debug".into()),
@@ -51,7 +49,7 @@ const FULL_FILE: &str = r#"
     pod-uid = "uid"
     ca-secret = "keys"
     ca-config-map = "certs"
-    lost-volume-groups = ["Zvlifi-Ep3t-e0Ng-U42h-o0ye-KHu1-nl7Ns4"]
+    lost-config-map = "losses"
     collect-orphans = true
     grace-period = "90s"
     log = "debug"
@@ -61,8 +59,7 @@ const FULL_FILE: &str = r#"
 
 const FULL_LINE: &str = "--endpoint unix:///a/csi.sock --link-address 127.0.0.1:1 --health-address [::1]:2 \
     --namespace storage --node-service-account nodes --pod-name pod-1 --pod-uid uid --ca-secret keys \
-    --ca-config-map certs --lost-volume-group Zvlifi-Ep3t-e0Ng-U42h-o0ye-KHu1-nl7Ns4 --collect-orphans \
-    --grace-period 90s --log debug --log-format json --runtime-threads 4";
+    --ca-config-map certs --lost-config-map losses --collect-orphans --grace-period 90s --log debug --log-format json --runtime-threads 4";
 
 const LEAST: &str = "--namespace storage --pod-name pod-1";
 
@@ -85,7 +82,7 @@ fn each_setting_has_its_meaning() {
             pod_name: "pod-1".parse().unwrap(),
             pod_uid: Some("uid".into()),
             authority: Names { secret: "keys".into(), config_map: "certs".into() },
-            lost_volume_groups: vec![VG.parse().unwrap()],
+            lost_config_map: "losses".into(),
             collect_orphans: true,
             grace_period: Duration::from_secs(90),
             log_filter: "debug".parse().unwrap(),
@@ -102,7 +99,7 @@ fn the_defaults_make_sense() {
     assert_eq!(config.health_address.port(), 9808);
     assert_eq!(config.node_service_account, "quarry-node");
     assert_eq!(config.authority, Names { secret: "quarry-ca".into(), config_map: "quarry-ca".into() });
-    assert!(!config.collect_orphans && config.lost_volume_groups.is_empty());
+    assert!(!config.collect_orphans && config.lost_config_map == "quarry-lost");
     assert_eq!(config.grace_period, Duration::from_secs(120));
 }
 
@@ -126,7 +123,7 @@ fn what_makes_no_sense_is_refused_with_its_name() {
         ("--node-service-account a:b", "node-service-account"),
         ("--ca-secret ../x", "ca-secret"),
         ("--ca-config-map X", "ca-config-map"),
-        ("--lost-volume-group vg0", "lost-volume-groups"),
+        ("--lost-config-map a/b", "lost-config-map"),
         ("--endpoint tcp://1.2.3.4:5", "endpoint"),
         ("--grace-period soon", "grace-period"),
         ("--log inof", "log"),

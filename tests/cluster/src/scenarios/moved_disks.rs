@@ -13,6 +13,7 @@ use super::volumes::{
     GIB, LIMIT, MIB, Mode, clear, delete_pod, ensure, gone, labelled, node_of, place, pod, resize, resized,
     steady_and_other, volume,
 };
+use crate::driver::NAMESPACE;
 use crate::report::Remark;
 use crate::{Cluster, Error, Node, Paths, Space, wait};
 
@@ -34,25 +35,29 @@ pub(super) async fn run(cluster: &Cluster) -> Result<Remark, Error> {
     from.run_ok(&["vgcreate", GROUP, &disk]).await?;
     let label = place(from, GROUP).await?;
     labelled(cluster, from.name(), &label, true).await?;
+    let old = label.rsplit('/').next().unwrap_or_default();
     let made = is_used(cluster, &space, from).await?;
 
-    from.cut_power().await?;
+    is_declared_lost(cluster, from, old).await?;
     let disk = to.plug(&image).await?;
     labelled(cluster, to.name(), &label, true).await?;
     labelled(cluster, from.name(), &label, false).await?;
+    ensure(!lost(cluster, "").await?.contains(old), || "it has come back, and is declared lost".to_owned())?;
     is_as_it_was(cluster, &space, to, &made).await?;
     from.start().await?;
     cluster.node_ready(from.name(), LIMIT).await?;
     cluster.driver_ready().await?;
     labelled(cluster, from.name(), &label, false).await?;
 
-    let old = label.rsplit('/').next().unwrap_or_default();
     is_made_anew(&space, to, &disk, old).await?;
-    is_declared_lost(cluster, &space, old).await?;
+    is_deleted_once_lost(cluster, &space, to, old).await?;
     to.run_ok(&["vgremove", "--yes", GROUP]).await?;
     space.delete(&class).await?;
     clear(cluster, &space).await?;
-    Ok(Remark::from("from a dead node to another; made anew under its name; declared lost".to_owned()))
+    Ok(Remark::from(
+        "from a dead node to another; made anew under its name; declared lost, once until it came back"
+            .to_owned(),
+    ))
 }
 
 /// The disk that moves: an empty one.
@@ -112,7 +117,7 @@ async fn is_made_anew(space: &Space, node: &Node, disk: &str, old: &str) -> Resu
 }
 
 /// The claim cannot be deleted while its group may come back, and can once it is declared lost.
-async fn is_declared_lost(cluster: &Cluster, space: &Space, old: &str) -> Result<(), Error> {
+async fn is_deleted_once_lost(cluster: &Cluster, space: &Space, node: &Node, old: &str) -> Result<(), Error> {
     let claims: Api<PersistentVolumeClaim> = space.api();
     let volumes: Api<PersistentVolume> = Api::all(cluster.client());
     let name = volume(space, VOLUME).await?.name_any();
@@ -121,7 +126,32 @@ async fn is_declared_lost(cluster: &Cluster, space: &Space, old: &str) -> Result
         volume.and_then(|volume| volume.status.as_ref()?.phase.as_deref()) == Some("Released")
     };
     wait::until(&volumes, &name, "the volume to be released", LIMIT, is_released).await?;
-    cluster.set_values(&format!("controller.lostVolumeGroups={{{old}}}")).await?;
+    // As the refusal says that the node is to lose the label.
+    let unlabel = format!("kubectl label node {} vg.lvm.csi.quarry/{old}-", node.name());
+    cluster.shell(&Paths::find()?, &unlabel).await?;
+    let means = lost(cluster, &format!("--declare {old}")).await?;
+    ensure(means.contains(&name), || format!("{name} is not among what is lost: {means}"))?;
     gone(cluster).await?;
-    cluster.set_values("controller.lostVolumeGroups=null").await
+    lost(cluster, &format!("--withdraw {old}")).await.map(drop)
+}
+
+/// `quarry lost` with these arguments, as a person types it.
+async fn lost(cluster: &Cluster, arguments: &str) -> Result<String, Error> {
+    let command =
+        format!("kubectl -n {NAMESPACE} exec deploy/quarry-controller -c quarry -- quarry lost {arguments}");
+    cluster.shell(&Paths::find()?, &command).await
+}
+
+/// The group of a node that works is not declared lost; that of one that is off can be.
+async fn is_declared_lost(cluster: &Cluster, from: &Node, group: &str) -> Result<(), Error> {
+    let declare = format!("--declare {group}");
+    let refused = lost(cluster, &declare).await.err().map(|error| error.chain()).unwrap_or_default();
+    ensure(refused.contains("which is ready"), || format!("declared lost on a ready node: {refused}"))?;
+    from.cut_power().await?;
+    let nodes: Api<k8s_openapi::api::core::v1::Node> = Api::all(cluster.client());
+    let is_away = |node: Option<&_>| !wait::is_node_ready(node);
+    wait::until(&nodes, from.name(), "the node to be known to be off", LIMIT, is_away).await?;
+    lost(cluster, &declare).await?;
+    let told = lost(cluster, "").await?;
+    ensure(told.contains(group) && told.contains("lost (declared"), || format!("it is not told: {told}"))
 }

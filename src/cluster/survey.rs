@@ -1,0 +1,91 @@
+use std::collections::BTreeSet;
+
+use k8s_openapi::api::core::v1::{Node, PersistentVolume};
+use kube::api::ListParams;
+use kube::{Api, Resource, ResourceExt as _};
+use serde::de::DeserializeOwned;
+
+use super::api::ask;
+use super::vg_label::groups_of;
+use super::{Cluster, ClusterError};
+use crate::types::VgUuid;
+
+/// How many objects come in one answer.
+const PAGE: u32 = 500;
+
+/// What somebody sees of a node who looks once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeView {
+    /// Its name.
+    pub name: String,
+    /// Whether its condition Ready is true.
+    pub ready: bool,
+    /// The groups whose label it has.
+    pub groups: BTreeSet<VgUuid>,
+}
+
+/// What somebody sees of a PersistentVolume who looks once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VolumeView {
+    /// Its name.
+    pub name: String,
+    /// What the driver knows the volume by.
+    pub handle: String,
+    /// The claim that it is for, as `namespace/name`.
+    pub claim: Option<String>,
+    /// How large it is, as Kubernetes writes it: `10Gi`.
+    pub capacity: Option<String>,
+}
+
+impl Cluster {
+    /// All nodes.
+    ///
+    /// # Errors
+    /// The API server did not tell all of them.
+    pub async fn node_views(&self) -> Result<Vec<NodeView>, ClusterError> {
+        let nodes = all("list the nodes", &Api::<Node>::all(self.client.clone())).await?;
+        let view = |node: Node| {
+            let conditions = node.status.as_ref().and_then(|status| status.conditions.as_ref());
+            let ready = conditions
+                .is_some_and(|all| all.iter().any(|one| one.type_ == "Ready" && one.status == "True"));
+            NodeView { name: node.name_any(), ready, groups: groups_of(node.labels()) }
+        };
+        Ok(nodes.into_iter().map(view).collect())
+    }
+
+    /// The PersistentVolumes of one driver.
+    ///
+    /// # Errors
+    /// The API server did not tell all of them.
+    pub async fn volume_views(&self, driver: &str) -> Result<Vec<VolumeView>, ClusterError> {
+        let api: Api<PersistentVolume> = Api::all(self.client.clone());
+        let volumes = all("list the PersistentVolumes", &api).await?;
+        Ok(volumes.into_iter().filter_map(|volume| view(driver, volume)).collect())
+    }
+}
+
+fn view(driver: &str, volume: PersistentVolume) -> Option<VolumeView> {
+    let (name, spec) = (volume.name_any(), volume.spec?);
+    let csi = spec.csi.filter(|csi| csi.driver == driver)?;
+    let claim = spec.claim_ref.and_then(|claim| Some(format!("{}/{}", claim.namespace?, claim.name?)));
+    let capacity = spec.capacity.and_then(|mut sizes| sizes.remove("storage")).map(|size| size.0);
+    Some(VolumeView { name, handle: csi.volume_handle, claim, capacity })
+}
+
+/// All objects of a kind, page by page.
+async fn all<K>(what: &'static str, api: &Api<K>) -> Result<Vec<K>, ClusterError>
+where
+    K: Clone + DeserializeOwned + std::fmt::Debug + Resource,
+{
+    let (mut found, mut token) = (Vec::new(), None);
+    loop {
+        let mut page = ListParams::default().limit(PAGE);
+        page.continue_token = token;
+        let list = ask(what, api.list(&page)).await?;
+        token = list.metadata.continue_.filter(|token| !token.is_empty());
+        found.extend(list.items);
+        if token.is_none() {
+            return Ok(found);
+        }
+    }
+}
