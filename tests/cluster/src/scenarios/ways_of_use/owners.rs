@@ -11,36 +11,51 @@ use crate::{Cluster, Error, Space, wait};
 const XFS_SIZE: u64 = 320 * MIB;
 const NAME: &str = "owned";
 
+/// Of a pod that is root, and does not want the kubelet to walk through all files.
+const ROOT: &str = "fsGroup: 2001, fsGroupChangePolicy: OnRootMismatch";
+
 /// A pod that is not root writes as its fsGroup, and a later one of another group gets the files as its own.
 pub(super) async fn files_are_the_groups(space: &Space) -> Result<(), Error> {
     space.apply(&Claim::new(NAME, XFS_SIZE, Mode::Filesystem).class("quarry-xfs").manifest()).await?;
-    start(space, 1000, 2000).await?;
+    start(space, &user(1000, 2000)).await?;
     writes(space, NAME).await?;
-    are_of(space, 2000).await?;
+    are_of(space, 2000, 2000).await?;
     delete_pod(&space.api(), NAME).await?;
 
-    start(space, 1001, 2001).await?;
+    start(space, &user(1001, 2001)).await?;
     reads(space, NAME).await?;
-    are_of(space, 2001).await?;
+    are_of(space, 2001, 2001).await?;
     space.exec_ok(NAME, &["sh", "-c", "echo more >> /data/file; sync"]).await?;
+    delete_pod(&space.api(), NAME).await?;
+
+    // Where the volume's root is the group's already, and the pod wants it so, nobody walks through all files.
+    start(space, ROOT).await?;
+    space.exec_ok(NAME, &["chgrp", "7", "/data/file"]).await?;
+    delete_pod(&space.api(), NAME).await?;
+    start(space, ROOT).await?;
+    are_of(space, 2001, 7).await?;
     delete_pod(&space.api(), NAME).await?;
     delete_claim(space, NAME).await
 }
 
-async fn start(space: &Space, user: u32, group: u32) -> Result<(), Error> {
-    let context = format!(
-        "  securityContext: {{runAsUser: {user}, runAsGroup: {user}, fsGroup: {group}, runAsNonRoot: true}}\n"
-    );
+fn user(user: u32, group: u32) -> String {
+    format!("runAsUser: {user}, runAsGroup: {user}, fsGroup: {group}, runAsNonRoot: true")
+}
+
+async fn start(space: &Space, context: &str) -> Result<(), Error> {
+    let context = format!("  securityContext: {{{context}}}\n");
     space.apply(&pod(NAME, NAME, Mode::Filesystem, &context)).await?;
     space.pod_ready(NAME, LIMIT).await.map(drop)
 }
 
-/// The volume and the first user's file on it belong to this group.
-async fn are_of(space: &Space, group: u32) -> Result<(), Error> {
+/// The volume and the first user's file on it belong to these groups.
+async fn are_of(space: &Space, root: u32, file: u32) -> Result<(), Error> {
     let text = space.exec_ok(NAME, &["stat", "-c", "%u %g", "/data", "/data/file"]).await?;
-    let expected = format!("0 {group}\n1000 {group}\n");
+    let expected = format!("0 {root}\n1000 {file}\n");
     ensure(text == expected, || {
-        format!("with fsGroup {group} the volume and its file should be of {expected:?}, and are of {text:?}")
+        format!(
+            "the volume and its file should be of {expected:?} by their pod's fsGroup, and are of {text:?}"
+        )
     })
 }
 
