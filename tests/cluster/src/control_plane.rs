@@ -7,6 +7,7 @@ use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use tokio::time::{Instant, sleep};
 
+use crate::audit::Audit;
 use crate::credentials::{API_PORT, Authority};
 use crate::network::{API_SERVICE, GATEWAY, SERVICES};
 use crate::paths::{self, Paths};
@@ -96,7 +97,7 @@ impl Start<'_> {
         let server = authority.server("kube-apiserver", &API_NAMES, &ips)?;
         let kubelets = authority.client("kubelet-client", "kube-apiserver", Some("system:masters"))?;
         let (accounts_key, accounts_public) = authority.service_accounts()?;
-        let arguments = vec![
+        let mut arguments = vec![
             flag("etcd-servers", ETCD),
             flag("advertise-address", GATEWAY),
             flag("secure-port", API_PORT),
@@ -114,6 +115,7 @@ impl Start<'_> {
             flag("authorization-mode", "Node,RBAC"),
             flag("allow-privileged", true),
         ];
+        arguments.extend(Audit::of(self.paths).flags(self.paths)?);
         self.daemon("kube-apiserver", arguments)
     }
 

@@ -16,6 +16,7 @@
 //! | `cluster` | a cluster's start, and its parts: `network`, `credentials`, `control_plane`, `node` |
 //! | `guest` | what runs inside a guest to make it a node |
 //! | `agent` | how a node is asked to do something |
+//! | `audit` | what the driver has asked of the API server |
 //! | `driver` | Quarry, installed as its manual says |
 //! | `space`, `wait` | what scenarios do through the API server |
 //! | `scenarios`, `report` | the scenarios, and what came out |
@@ -23,6 +24,7 @@
 #![expect(clippy::disallowed_methods, reason = "a test tool's own programs, none of the driver's")]
 
 mod agent;
+mod audit;
 pub mod cli;
 mod cluster;
 mod control_plane;

@@ -5,6 +5,7 @@ mod drain;
 mod empty_dir;
 mod grow;
 mod grow_any_time;
+mod many_claims;
 mod moved_disks;
 mod node_faults;
 mod reclaim;
@@ -61,6 +62,7 @@ pub(crate) const ALL: &[Scenario] = &[
     of_driver("reclaim", |cluster| Box::pin(reclaim::run(cluster))),
     of_driver("drain", |cluster| Box::pin(drain::run(cluster))),
     of_driver("moved_disks", |cluster| Box::pin(moved_disks::run(cluster))),
+    of_driver("many_claims", |cluster| Box::pin(many_claims::run(cluster))),
     of_driver("time_pod_over_emptydir", |cluster| Box::pin(times::pod_over_empty_dir(cluster))),
     of_driver("time_expand", |cluster| Box::pin(times::expand(cluster))),
 ];
