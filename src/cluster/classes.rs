@@ -1,4 +1,4 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
 use k8s_openapi::api::storage::v1::StorageClass;
@@ -21,6 +21,8 @@ pub struct ClassView {
     pub provisioner: String,
     /// Whether a volume is made only once a pod that uses it has a node.
     pub waits_for_pod: bool,
+    /// What its volumes are to be like, in the driver's own words.
+    pub parameters: BTreeMap<String, String>,
     /// The topology keys that its volumes' places are chosen by.
     pub topology_keys: BTreeSet<String>,
 }
@@ -50,6 +52,7 @@ impl Cluster {
             ClassView {
                 provisioner: class.provisioner,
                 waits_for_pod: class.volume_binding_mode.as_deref() == Some("WaitForFirstConsumer"),
+                parameters: class.parameters.unwrap_or_default(),
                 topology_keys: parts.map(|part| part.key).collect(),
             }
         }))

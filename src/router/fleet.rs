@@ -199,6 +199,13 @@ impl Fleet {
         others
     }
 
+    /// The names of all groups that are shown.
+    pub(super) fn group_names(&self) -> BTreeSet<VgName> {
+        let members = self.members();
+        let states = members.values().filter(|member| member.link.is_some()).flat_map(|member| &member.state);
+        states.flat_map(|state| &state.groups).map(|group| group.name.clone()).collect()
+    }
+
     /// The groups that are shown, each with the Node objects of all nodes that show it.
     pub(super) fn groups(&self) -> BTreeMap<VgUuid, BTreeSet<String>> {
         let mut groups: BTreeMap<VgUuid, BTreeSet<String>> = BTreeMap::new();

@@ -11,10 +11,10 @@ use crate::cluster::{
     WaitingClaims,
 };
 use crate::csi::DRIVER_NAME;
-use crate::types::{NODE_KEY, chain};
+use crate::types::{ClassParameters, NODE_KEY, VgName, chain};
 
 /// Tells, as the leader, why a claim waits for ever where nobody else says so: its class chooses places by a
-/// key that no node has, or its pod has a node without the scheduler, which then never chooses one for the
+/// key that no node has, or names a group that is nowhere, or its pod has a node without the scheduler, which then never chooses one for the
 /// claim. Nothing of that ever reaches the driver as a call.
 ///
 /// A claim is looked into that has waited for two rounds in a row.
@@ -81,6 +81,8 @@ impl Waiting {
             class.topology_keys.iter().map(String::as_str).filter(|key| *key != NODE_KEY).collect();
         if !strange.is_empty() {
             self.tell(claim, "TopologyKeyUnknown", unknown_key(&claim.class, &strange));
+        } else if let Some(vg) = self.group_nowhere(&class) {
+            self.tell(claim, "VolumeGroupUnknown", self.unknown_group(&claim.class, &vg));
         } else if class.waits_for_pod && !claim.has_node {
             let pods = read.pods(&self.cluster, &claim.namespace).await?;
             if let Some(pod) = pods.iter().find(|pod| pod.claims.contains(&claim.name))
@@ -90,6 +92,24 @@ impl Waiting {
             }
         }
         Ok(())
+    }
+
+    /// The group that the class names, where no node has it. Parameters that make no sense are refused when a volume
+    /// is asked for.
+    fn group_nowhere(&self, class: &ClassView) -> Option<VgName> {
+        let given = class.parameters.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        let vg = ClassParameters::parse(given).ok()?.volume_group?;
+        let names = self.fleet.group_names();
+        (!self.fleet.is_new() && !names.is_empty() && !names.contains(&vg)).then_some(vg)
+    }
+
+    fn unknown_group(&self, class: &str, vg: &VgName) -> String {
+        let names: Vec<String> = self.fleet.group_names().iter().map(ToString::to_string).collect();
+        format!(
+            "StorageClass {class} names volume group {vg}, and no node that is connected has one of that name that \
+             Quarry is told to use: no volume can be made. There are: {}",
+            names.join(", ")
+        )
     }
 
     /// The scheduler gives a pod its node only when its claims have volumes: one that has none even now, after

@@ -6,7 +6,7 @@ use quarry::router::Pace;
 use serde_json::{Value, json};
 
 use super::api_server::{ApiServer, Fault};
-use super::rig::{Replica, patient};
+use super::rig::{Node, Replica, hasty, patient};
 
 const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
 const CLAIMS: &str = "/api/v1/namespaces/prod/persistentvolumeclaims";
@@ -115,6 +115,32 @@ async fn a_class_that_chooses_places_by_a_key_that_no_node_has_is_named() {
     }
     rounds(&server).await;
     assert!(server.events("web").is_empty());
+}
+
+#[tokio::test]
+async fn a_class_that_names_a_group_that_is_nowhere_is_named() {
+    let server = ApiServer::new();
+    let pace = Pace { waiting: Duration::from_millis(100), ..hasty() };
+    let replica = Replica::start(&server, pace).await;
+    let classes = [("there", "vg0"), ("nowhere", "vg9"), ("senseless", "-x")];
+    for (name, vg) in classes {
+        class(&server, name, "lvm.csi.quarry", &Value::Null);
+        let mut object = server.get(CLASSES, name).unwrap();
+        object["parameters"] = json!({"volumeGroup": vg});
+        server.put(CLASSES, object);
+        claim(&server, name, name);
+    }
+    rounds(&server).await;
+    assert!(server.events("nowhere").is_empty(), "no node is connected");
+    let _node = Node::start(&server, "n1", 1, &[replica.address]);
+    let (reason, note) = told(&server, "nowhere").await;
+    assert_eq!(reason, "VolumeGroupUnknown");
+    assert!(
+        note.contains("StorageClass nowhere names volume group vg9") && note.ends_with("There are: vg0"),
+        "{note}"
+    );
+    rounds(&server).await;
+    assert!(server.events("there").is_empty() && server.events("senseless").is_empty());
 }
 
 #[tokio::test]

@@ -15,7 +15,7 @@ struct Refusal {
     words: &'static str,
 }
 
-const REFUSALS: [Refusal; 5] = [
+const REFUSALS: [Refusal; 7] = [
     Refusal {
         name: "parameter",
         class: "parameters: {volumegroup: fast}",
@@ -47,6 +47,20 @@ const REFUSALS: [Refusal; 5] = [
         class: "mountOptions: [nobarrier]",
         size: 128 * MIB,
         words: "mount option \"nobarrier\" is not one of: ",
+    },
+    Refusal {
+        name: "unknown-group",
+        class: "parameters: {volumeGroup: fast}",
+        size: 128 * MIB,
+        words: "StorageClass unknown-group names volume group fast, and no node that is connected has one of that \
+                name that Quarry is told to use: no volume can be made. There are: quarry",
+    },
+    // The scheduler's words, by what the driver publishes.
+    Refusal {
+        name: "too-large",
+        class: "",
+        size: 1024 * GIB,
+        words: "node(s) did not have enough free storage",
     },
 ];
 
