@@ -17,6 +17,7 @@ mod disks;
 mod encode;
 mod engine;
 mod fields;
+mod filter;
 mod frames;
 mod home;
 mod label;

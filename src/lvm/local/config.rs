@@ -1,7 +1,8 @@
 //! The private configuration: whatever stands in the host's lvm.conf, LVM does the same for us.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::PathBuf;
 
+use super::filter::accept;
 use super::links::Links;
 use crate::lvm::EngineError;
 
@@ -103,23 +104,6 @@ fn filter(devices: &[PathBuf], links: &Links) -> Result<String, EngineError> {
     Ok(rules.join(", "))
 }
 
-/// A rule that accepts one path. What could mean something in a regular expression stands in brackets,
-/// so that nothing needs a backslash, which the configuration would read too.
-///
-/// # Errors
-/// [`EngineError::Unspeakable`]: no filter can hold it.
-pub(super) fn accept(path: &Path) -> Result<String, EngineError> {
-    let unspeakable = || EngineError::Unspeakable(format!("no filter can hold the path {path:?}"));
-    let plain = path.is_absolute() && !path.components().any(|part| part == Component::ParentDir);
-    let path = path.to_str().filter(|_| plain).ok_or_else(unspeakable)?;
-    let letter = |c: char| match c {
-        'a'..='z' | 'A'..='Z' | '0'..='9' | '/' | '_' | '-' => Ok(c.to_string()),
-        '.' | ':' | '+' | '@' | '=' | ',' | '%' | '#' | '~' => Ok(format!("[{c}]")),
-        _ => Err(unspeakable()),
-    };
-    Ok(format!("\"a|^{}$|\"", path.chars().map(letter).collect::<Result<String, _>>()?))
-}
-
 fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
@@ -127,6 +111,7 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
 
     fn host(system_id: Option<&str>) -> Host {
         Host { locking_dir: "/run/lock/lvm".into(), system_id: system_id.map(str::to_owned) }

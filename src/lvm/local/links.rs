@@ -3,7 +3,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use super::config::accept;
+use super::filter::accept;
 use crate::lvm::EngineError;
 
 /// Links to the disks of groups, by which LVM finds them: with each command it looks at all that lies where it looks
