@@ -15,7 +15,6 @@ mod command_line;
 mod crash;
 mod demo;
 mod deploy;
-mod dice;
 mod driver;
 mod ending;
 #[path = "engine/suite.rs"]

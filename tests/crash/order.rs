@@ -7,6 +7,7 @@ use std::io::Write as _;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
+use lab::Dice;
 use tonic::Status;
 
 use super::bench::{Lv, device, fill, holds_exactly, holds_only, lvs, repeat, size_of_staged};
@@ -14,7 +15,6 @@ use super::mkfs::{count_mkfs, mkfs_runs};
 use super::recorder::{self, Files, Recording};
 use super::trap::{self, End};
 use super::{child, id, name, staging};
-use crate::dice::Dice;
 use crate::driver::{self, Client, Driver, MIB, Mode, VG, command};
 use crate::wishes;
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use lab::Dice;
 use quarry::proto::csi::v1 as csi;
 use tonic::Status;
 
@@ -10,7 +11,6 @@ use super::facts::{Fact, Facts};
 use super::ledger::Ledger;
 use super::slot::{EXTENT, Slot};
 use super::user;
-use crate::dice::Dice;
 use crate::driver::{Client, Mode, Volume};
 
 /// How long a user's access may take. It waits while the volume is suspended, until a driver resumes it.

@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use lab::Dice;
+
 use super::check::check;
 use super::kills::{clear, is_a_load};
 use super::ledger::Ledger;
 use super::shift::Shift;
 use crate::crash::bench;
-use crate::dice::Dice;
 use crate::driver::{self, Driver, VG, make_group, report};
 use crate::wishes;
 

@@ -4,6 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use lab::Dice;
+
 use super::call::{Call, Outcome};
 use super::caller::make;
 use super::check::check;
@@ -13,7 +15,6 @@ use super::shift::Shift;
 use super::slot::Slot;
 use super::{SLOTS, process};
 use crate::crash::bench;
-use crate::dice::Dice;
 use crate::driver::{self, Client, Driver, VG, Volume, make_group, report};
 use crate::wishes;
 

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use lab::Dice;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::dice::Dice;
 use crate::driver::Driver;
 use crate::driver::processes::{parent_of, pids};
 use crate::wishes;

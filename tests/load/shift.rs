@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use lab::Dice;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -11,7 +12,6 @@ use super::call::{Call, Outcome, is_open};
 use super::caller::{ask, choose, make, write};
 use super::ledger::Ledger;
 use super::slot::Slot;
-use crate::dice::Dice;
 use crate::driver::{Client, Driver};
 
 /// How long a caller waits for its answer that does not wait for long, in milliseconds.

@@ -25,11 +25,13 @@
 //! | `on_host` | jobs without a guest, for those who ask |
 //! | `scratch`, `strays` | what a killed run has left: folders and, on some hosts, guests |
 //! | `slots`, `size` | the number of guests; sizes as people write them |
+//! | `dice` | random numbers that a seed repeats |
 //! | `write_log` | what dm-log-writes recorded, to be replayed up to any point |
 
 #![expect(clippy::disallowed_methods, reason = "the lab starts the guests and what runs in them")]
 
 mod boot;
+mod dice;
 mod ending;
 mod error;
 pub mod init;
@@ -49,6 +51,7 @@ mod strays;
 pub mod supervisor;
 mod write_log;
 
+pub use dice::Dice;
 pub use error::{Error, chain};
 pub use inside::{disks, is_guest, power_cut, tell, wait_for};
 pub use job::Job;
