@@ -8,7 +8,7 @@ use k8s_openapi::api::apps::v1::{DaemonSet, Deployment};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::storage::v1::{CSINode, CSIStorageCapacity};
 use kube::Api;
-use kube::api::{ListParams, ResourceExt};
+use kube::api::{ListParams, LogParams, ResourceExt};
 
 use crate::paths::{self, Paths};
 use crate::program::{command, succeed};
@@ -155,18 +155,33 @@ impl Cluster {
             let status = serde_json::to_string(&pod.status).unwrap_or_default();
             words.push_str(&format!("{}: {status}\n", pod.name_any()));
             for container in pod.spec.iter().flat_map(|spec| &spec.containers) {
-                let params = kube::api::LogParams {
-                    container: Some(container.name.clone()),
-                    tail_lines: lines,
-                    ..Default::default()
-                };
-                let text =
-                    pods.logs(&pod.name_any(), &params).await.unwrap_or_else(|error| error.to_string());
-                words.push_str(&format!("--- {} {}:\n{text}\n", pod.name_any(), container.name));
+                let name = pod.name_any();
+                // What a container was that has been started again may say why.
+                if let Ok(text) = log(&pods, &name, &container.name, true, lines).await {
+                    words.push_str(&format!(
+                        "--- {name} {}, before its last start:\n{text}\n",
+                        container.name
+                    ));
+                }
+                let text = log(&pods, &name, &container.name, false, lines).await;
+                let text = text.unwrap_or_else(|error| error.to_string());
+                words.push_str(&format!("--- {name} {}:\n{text}\n", container.name));
             }
         }
         Ok(words)
     }
+}
+
+/// What a container has written, or the one that was there before its last start.
+async fn log(
+    pods: &Api<Pod>,
+    pod: &str,
+    container: &str,
+    previous: bool,
+    tail_lines: Option<i64>,
+) -> kube::Result<String> {
+    let container = Some(container.to_owned());
+    pods.logs(pod, &LogParams { container, previous, tail_lines, ..LogParams::default() }).await
 }
 
 /// The StorageClass of the driver's examples that suits most uses.

@@ -1,6 +1,7 @@
 //! Scenarios: what a cluster is brought up for. Each is a file with a function, and a line in the table.
 
 mod capacity;
+mod chaos;
 mod drain;
 mod empty_dir;
 mod grow;
@@ -65,6 +66,7 @@ pub(crate) const ALL: &[Scenario] = &[
     of_driver("many_claims", |cluster| Box::pin(many_claims::run(cluster))),
     of_driver("time_pod_over_emptydir", |cluster| Box::pin(times::pod_over_empty_dir(cluster))),
     of_driver("time_expand", |cluster| Box::pin(times::expand(cluster))),
+    of_driver("chaos", |cluster| Box::pin(chaos::run(cluster))),
 ];
 
 const fn of_cluster(name: &'static str, run: for<'a> fn(&'a Cluster) -> Run<'a>) -> Scenario {
