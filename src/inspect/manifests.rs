@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::VolumeRow;
 use crate::csi::DRIVER_NAME;
-use crate::types::{Segment, VolumeMode, VolumeState};
+use crate::types::{Claim, Segment, VolumeMode, VolumeState, VolumeTags};
 
 /// What becomes of a volume when its claim is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,14 +37,15 @@ pub fn manifests(
 ) -> Result<String, serde_saphyr::SerializeError> {
     let mut text = String::new();
     for volume in volumes {
-        let documents = match documents(volume, class, policy) {
-            Ok(documents) => documents,
+        let known = match Known::of(volume, volumes) {
+            Ok(known) => known,
             Err(why) => {
                 let _ = writeln!(text, "# left out: {}: {why}", volume.path());
                 continue;
             }
         };
-        for document in documents {
+        let _ = writeln!(text, "# {}: {}", volume.path(), known.tags.state);
+        for document in [known.persistent_volume(class, policy), known.persistent_volume_claim(class)] {
             text.push_str("---\n");
             text.push_str(serde_saphyr::to_string(&document)?.trim_end());
             text.push('\n');
@@ -53,96 +54,123 @@ pub fn manifests(
     Ok(text)
 }
 
-fn documents(volume: &VolumeRow, class: &str, policy: ReclaimPolicy) -> Result<Vec<Value>, String> {
-    let Some(tags) = &volume.details.tags else {
-        return Err(volume.fault.clone().unwrap_or_else(|| "it has no tags".to_owned()));
-    };
-    match tags.state {
-        VolumeState::Fresh | VolumeState::Used => {}
-        VolumeState::Blank => return Err("it holds nothing yet".to_owned()),
-        state => return Err(format!("it is {state}")),
-    }
-    let name = object_name(volume);
-    let mut documents = vec![persistent_volume(volume, &name, tags.mode, class, policy)];
-    if let Some(claim) = &volume.claim {
-        documents.push(json!({
-            "apiVersion": "v1",
-            "kind": "PersistentVolumeClaim",
-            "metadata": { "namespace": claim.namespace, "name": claim.name },
-            "spec": {
-                "accessModes": [ACCESS_MODE],
-                "resources": { "requests": { "storage": quantity(volume) } },
-                "storageClassName": class,
-                "volumeMode": volume_mode(tags.mode),
-                "volumeName": name,
-            },
-        }));
-    }
-    Ok(documents)
-}
-
 /// What a volume that is on one node can be. Tags do not tell whether the claim asked for one pod only.
 const ACCESS_MODE: &str = "ReadWriteOnce";
 
-fn persistent_volume(
-    volume: &VolumeRow,
-    name: &str,
-    mode: VolumeMode,
-    class: &str,
-    policy: ReclaimPolicy,
-) -> Value {
-    let mut csi = json!({ "driver": DRIVER_NAME, "volumeHandle": volume.handle });
-    if let VolumeMode::Filesystem(fs) = mode {
-        csi["fsType"] = json!(fs.name());
+/// A volume of which enough is known to bring it back.
+struct Known<'a> {
+    volume: &'a VolumeRow,
+    tags: &'a VolumeTags,
+    claim: &'a Claim,
+}
+
+impl<'a> Known<'a> {
+    /// One of these volumes; otherwise why it cannot be brought back.
+    fn of(volume: &'a VolumeRow, all: &[VolumeRow]) -> Result<Self, String> {
+        let Some(tags) = &volume.details.tags else {
+            return Err(volume.fault.clone().unwrap_or_else(|| "it has no tags".to_owned()));
+        };
+        match tags.state {
+            VolumeState::Fresh | VolumeState::Used => {}
+            VolumeState::Blank => return Err("it holds nothing yet".to_owned()),
+            state => return Err(format!("it is {state}")),
+        }
+        // Kubernetes would bind it to the next claim of the class, whose pods would see what is on it.
+        let Some(claim) = &volume.claim else { return Err("it was made for no claim".to_owned()) };
+        match all.iter().find(|other| succeeds(other, volume)) {
+            None => Ok(Self { volume, tags, claim }),
+            Some(other) => Err(format!(
+                "{} was made for its claim {}/{} too, and not before it",
+                other.path(),
+                claim.namespace,
+                claim.name
+            )),
+        }
     }
-    let expressions = Segment::Vg(volume.details.vg.clone()).to_map().into_iter();
-    let expressions: Vec<Value> =
-        expressions.map(|(key, value)| json!({ "key": key, "operator": "In", "values": [value] })).collect();
-    let mut spec = json!({
-        "accessModes": [ACCESS_MODE],
-        "capacity": { "storage": quantity(volume) },
-        "csi": csi,
-        "nodeAffinity": { "required": { "nodeSelectorTerms": [{ "matchExpressions": expressions }] } },
-        "persistentVolumeReclaimPolicy": policy.word(),
-        "storageClassName": class,
-        "volumeMode": volume_mode(mode),
-    });
-    if let Some(claim) = &volume.claim {
-        spec["claimRef"] = json!({
+
+    fn persistent_volume(&self, class: &str, policy: ReclaimPolicy) -> Value {
+        let mut csi = json!({ "driver": DRIVER_NAME, "volumeHandle": self.volume.handle });
+        if let VolumeMode::Filesystem(fs) = self.tags.mode {
+            csi["fsType"] = json!(fs.name());
+        }
+        let expressions = Segment::Vg(self.volume.details.vg.clone()).to_map().into_iter();
+        let expressions: Vec<Value> = expressions
+            .map(|(key, value)| json!({ "key": key, "operator": "In", "values": [value] }))
+            .collect();
+        json!({
+            "apiVersion": "v1",
+            "kind": "PersistentVolume",
+            "metadata": {
+                "name": self.name(),
+                // By this Kubernetes knows whom to ask for its removal.
+                "annotations": { "pv.kubernetes.io/provisioned-by": DRIVER_NAME },
+            },
+            "spec": {
+                "accessModes": [ACCESS_MODE],
+                "capacity": { "storage": self.quantity() },
+                "claimRef": {
+                    "apiVersion": "v1",
+                    "kind": "PersistentVolumeClaim",
+                    "namespace": self.claim.namespace,
+                    "name": self.claim.name,
+                },
+                "csi": csi,
+                "nodeAffinity": { "required": { "nodeSelectorTerms": [{ "matchExpressions": expressions }] } },
+                "persistentVolumeReclaimPolicy": policy.word(),
+                "storageClassName": class,
+                "volumeMode": self.mode(),
+            },
+        })
+    }
+
+    fn persistent_volume_claim(&self, class: &str) -> Value {
+        json!({
             "apiVersion": "v1",
             "kind": "PersistentVolumeClaim",
-            "namespace": claim.namespace,
-            "name": claim.name,
-        });
+            "metadata": { "namespace": self.claim.namespace, "name": self.claim.name },
+            "spec": {
+                "accessModes": [ACCESS_MODE],
+                "resources": { "requests": { "storage": self.quantity() } },
+                "storageClassName": class,
+                "volumeMode": self.mode(),
+                "volumeName": self.name(),
+            },
+        })
     }
-    json!({
-        "apiVersion": "v1",
-        "kind": "PersistentVolume",
-        // By this Kubernetes knows whom to ask for its removal.
-        "metadata": { "name": name, "annotations": { "pv.kubernetes.io/provisioned-by": DRIVER_NAME } },
-        "spec": spec,
-    })
-}
 
-const fn volume_mode(mode: VolumeMode) -> &'static str {
-    match mode {
-        VolumeMode::Filesystem(_) => "Filesystem",
-        VolumeMode::Block => "Block",
+    const fn mode(&self) -> &'static str {
+        match self.tags.mode {
+            VolumeMode::Filesystem(_) => "Filesystem",
+            VolumeMode::Block => "Block",
+        }
+    }
+
+    /// In bytes, exactly; in MiB where that is exact too, as LVM's extents are.
+    fn quantity(&self) -> String {
+        let bytes = self.volume.size_bytes.get();
+        if bytes.is_multiple_of(1 << 20) { format!("{}Mi", bytes >> 20) } else { bytes.to_string() }
+    }
+
+    /// The name that the volume was asked for by, where Kubernetes takes it for an object; that is so for all
+    /// that Kubernetes asked for.
+    fn name(&self) -> &str {
+        let letter = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+        let legal = |name: &&String| {
+            name.bytes().all(letter) && name.len() <= 63 && !name.starts_with('-') && !name.ends_with('-')
+        };
+        self.volume.name.as_ref().filter(legal).unwrap_or(&self.volume.logical_volume)
     }
 }
 
-/// In bytes, exactly; in MiB where that is exact too, as LVM's extents are.
-fn quantity(volume: &VolumeRow) -> String {
-    let bytes = volume.size_bytes.get();
-    if bytes.is_multiple_of(1 << 20) { format!("{}Mi", bytes >> 20) } else { bytes.to_string() }
-}
-
-/// The name that the volume was asked for by, where Kubernetes takes it for an object; that is so for all
-/// that Kubernetes asked for.
-fn object_name(volume: &VolumeRow) -> String {
-    let letter = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
-    let legal = |name: &&String| {
-        name.bytes().all(letter) && name.len() <= 63 && !name.starts_with('-') && !name.ends_with('-')
+/// Whether another volume may have taken this one's place with its claim: the claim was deleted, its volume was kept,
+/// and the claim was made anew.
+fn succeeds(other: &VolumeRow, volume: &VolumeRow) -> bool {
+    let is_earlier = match (other.details.created, volume.details.created) {
+        (Some(other), Some(own)) => other < own,
+        _ => false,
     };
-    volume.name.as_ref().filter(legal).unwrap_or(&volume.logical_volume).clone()
+    other.claim == volume.claim && other.handle != volume.handle && !is_earlier
 }
+
+#[cfg(test)]
+mod tests;

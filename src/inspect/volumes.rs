@@ -1,4 +1,4 @@
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 
@@ -51,6 +51,7 @@ pub struct VolumeRow {
 pub(super) struct Details {
     pub(super) vg: VgUuid,
     pub(super) tags: Option<VolumeTags>,
+    pub(super) created: Option<SystemTime>,
     pub(super) age: Option<Duration>,
     pub(super) suspended: bool,
     pub(super) partial: bool,
@@ -97,6 +98,7 @@ async fn row(machine: &Machine, group: &Seen, lv: &LvRow) -> Option<VolumeRow> {
         fault,
         details: Details {
             vg: group.uuid.clone(),
+            created: lv.created,
             age: lv.age(),
             suspended: lv.suspended,
             partial: lv.partial,
