@@ -16,7 +16,7 @@ use crate::options::Options;
 use crate::paths::{self, Paths};
 use crate::progress::Phases;
 use crate::space::Space;
-use crate::{Error, network, wait};
+use crate::{Error, Service, network, wait};
 
 /// How long a node may take from the start of its kubelet until it is ready.
 const READY_LIMIT: Duration = Duration::from_secs(180);
@@ -135,6 +135,23 @@ impl Cluster {
         let api: Api<k8s_openapi::api::core::v1::Node> = Api::all(self.client());
         let is_ready = |node: Option<&_>| wait::is_node_ready(node) && wait::is_boot(node, &boot);
         wait::until(&api, name, &format!("{name} to be ready"), limit, is_ready).await.map(drop)
+    }
+
+    /// Loses all objects of Kubernetes, as when etcd's disk is lost: the control plane starts anew with an empty etcd and
+    /// the keys that it had, and the nodes join it as they are. Returns when they are ready.
+    ///
+    /// # Errors
+    ///
+    /// When the control plane does not start, or a node is not ready in time.
+    pub(crate) async fn lose_objects(&self) -> Result<(), Error> {
+        self.control_plane.lock().await.lose_objects(&self.client).await?;
+        let one = async |node: &Arc<Node>| {
+            // What has run till now goes on watching from a time that the new etcd has not come to, and sees nothing.
+            node.restart_service(Service::KubeProxy).await?;
+            node.restart_service(Service::Kubelet).await?;
+            self.node_ready(node.name(), READY_LIMIT).await
+        };
+        try_join_all(self.nodes.iter().map(one)).await.map(drop)
     }
 
     /// Fails when a part of the control plane has ended by itself, with its last words.

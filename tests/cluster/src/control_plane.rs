@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use nix::sys::signal::Signal;
+use tokio::process::Command;
 use tokio::time::{Instant, sleep};
 
 use crate::audit::Audit;
@@ -25,18 +27,49 @@ const API_NAMES: [&str; 4] =
 /// All of it. Dropping it ends it.
 #[derive(Debug)]
 pub(crate) struct ControlPlane {
+    /// What the others need: etcd, and the API server, which needs that.
+    first: [Program; 2],
+    others: [Program; 3],
     daemons: Vec<Daemon>,
+    /// The folder of all objects.
+    objects: PathBuf,
 }
 
 impl ControlPlane {
     /// Starts it, and returns when the API server is ready for requests.
     pub(crate) async fn start(paths: &Paths, authority: &Authority) -> Result<(ControlPlane, Client), Error> {
         let start = Start { paths, authority };
-        let mut control_plane = ControlPlane { daemons: vec![start.etcd()?, start.api_server()?] };
+        let mut control_plane = ControlPlane {
+            first: [start.etcd(), start.api_server()?],
+            others: [start.controllers()?, start.scheduler()?, start.dns()?],
+            daemons: Vec::new(),
+            objects: start.objects(),
+        };
         let client = client(paths).await?;
-        control_plane.wait_for_api(&client).await?;
-        control_plane.daemons.extend([start.controllers()?, start.scheduler()?, start.dns()?]);
+        control_plane.run(&client).await?;
         Ok((control_plane, client))
+    }
+
+    /// Ends all of it at once, throws all objects away, and starts it anew with the keys and certificates that it had.
+    /// Returns when the API server is ready for requests.
+    pub(crate) async fn lose_objects(&mut self, client: &Client) -> Result<(), Error> {
+        // The last first: none is left to act on what it remembers of the objects.
+        while let Some(daemon) = self.daemons.pop() {
+            daemon.end(Signal::SIGKILL).await?;
+        }
+        paths::remove(&self.objects)?;
+        self.run(client).await
+    }
+
+    async fn run(&mut self, client: &Client) -> Result<(), Error> {
+        for program in &mut self.first {
+            self.daemons.push(program.start()?);
+        }
+        self.wait_for_api(client).await?;
+        for program in &mut self.others {
+            self.daemons.push(program.start()?);
+        }
+        Ok(())
     }
 
     /// Fails when one of its programs has ended.
@@ -66,32 +99,50 @@ async fn client(paths: &Paths) -> Result<Client, Error> {
     Client::try_from(config).map_err(Error::api("make a client"))
 }
 
-/// What starting a program needs.
+/// A program, ready to be started as often as wanted.
+#[derive(Debug)]
+struct Program {
+    command: Command,
+    log: PathBuf,
+}
+
+impl Program {
+    fn start(&mut self) -> Result<Daemon, Error> {
+        Daemon::start(&mut self.command, self.log.clone())
+    }
+}
+
+/// What a program's command needs.
 struct Start<'a> {
     paths: &'a Paths,
     authority: &'a Authority,
 }
 
 impl Start<'_> {
-    fn daemon(&self, name: &str, arguments: Vec<String>) -> Result<Daemon, Error> {
+    fn program(&self, name: &str, arguments: Vec<String>) -> Program {
         let log = self.paths.logs().join(format!("{name}.log"));
         let mut command = command(self.paths.bin().join(name));
-        Daemon::start(command.args(arguments).current_dir(self.paths.run()), log)
+        command.args(arguments).current_dir(self.paths.run());
+        Program { command, log }
     }
 
-    fn etcd(&self) -> Result<Daemon, Error> {
+    fn objects(&self) -> PathBuf {
+        self.paths.run().join("etcd")
+    }
+
+    fn etcd(&self) -> Program {
         let arguments = vec![
-            flag("data-dir", self.paths.run().join("etcd").display()),
+            flag("data-dir", self.objects().display()),
             flag("listen-client-urls", ETCD),
             flag("advertise-client-urls", ETCD),
             flag("listen-peer-urls", "http://127.0.0.1:2380"),
             // Nobody's data: it is gone when the cluster is down.
             "--unsafe-no-fsync".to_owned(),
         ];
-        self.daemon("etcd", arguments)
+        self.program("etcd", arguments)
     }
 
-    fn api_server(&self) -> Result<Daemon, Error> {
+    fn api_server(&self) -> Result<Program, Error> {
         let authority = self.authority;
         let ips = [GATEWAY, API_SERVICE, std::net::Ipv4Addr::LOCALHOST];
         let server = authority.server("kube-apiserver", &API_NAMES, &ips)?;
@@ -116,10 +167,10 @@ impl Start<'_> {
             flag("allow-privileged", true),
         ];
         arguments.extend(Audit::of(self.paths).flags(self.paths)?);
-        self.daemon("kube-apiserver", arguments)
+        Ok(self.program("kube-apiserver", arguments))
     }
 
-    fn controllers(&self) -> Result<Daemon, Error> {
+    fn controllers(&self) -> Result<Program, Error> {
         let name = "kube-controller-manager";
         let accounts = self.paths.run().join("service-accounts.key");
         let arguments = vec![
@@ -129,18 +180,18 @@ impl Start<'_> {
             flag("use-service-account-credentials", true),
             flag("leader-elect", false),
         ];
-        self.daemon(name, arguments)
+        Ok(self.program(name, arguments))
     }
 
-    fn scheduler(&self) -> Result<Daemon, Error> {
+    fn scheduler(&self) -> Result<Program, Error> {
         let name = "kube-scheduler";
         let arguments =
             vec![flag("kubeconfig", self.kubeconfig(name)?.display()), flag("leader-elect", false)];
-        self.daemon(name, arguments)
+        Ok(self.program(name, arguments))
     }
 
     /// The names of services, for pods. It reads the API as an administrator does.
-    fn dns(&self) -> Result<Daemon, Error> {
+    fn dns(&self) -> Result<Program, Error> {
         let config = format!(
             ".:53 {{\n  bind {GATEWAY}\n  errors\n  ready 127.0.0.1:8181\n  \
              kubernetes cluster.local in-addr.arpa {{\n    kubeconfig {} lab\n  }}\n}}\n",
@@ -148,7 +199,7 @@ impl Start<'_> {
         );
         let file = self.paths.run().join("Corefile");
         paths::write(&file, config)?;
-        self.daemon("coredns", vec!["-conf".into(), file.display().to_string()])
+        Ok(self.program("coredns", vec!["-conf".into(), file.display().to_string()]))
     }
 
     fn kubeconfig(&self, program: &str) -> Result<PathBuf, Error> {

@@ -41,6 +41,15 @@ impl Cluster {
     /// When the archive is none, a command of the manual fails, or the driver is not ready in time.
     pub(crate) async fn install(&self, paths: &Paths, image: &Path) -> Result<(), Error> {
         try_join_all(self.nodes().iter().map(|node| node.import(image))).await?;
+        self.install_chart(paths).await
+    }
+
+    /// Installs the driver, whose image the nodes have, and returns when it is ready on all nodes.
+    ///
+    /// # Errors
+    ///
+    /// When a command of the manual fails, or the driver is not ready in time.
+    pub(crate) async fn install_chart(&self, paths: &Paths) -> Result<(), Error> {
         self.shell(paths, &commands()?).await?;
         self.driver_ready().await
     }
@@ -187,11 +196,21 @@ async fn log(
 /// The StorageClass of the driver's examples that suits most uses.
 pub const CLASS: &str = "quarry";
 
+/// The commands of a page of the documentation, by its path in the repository, that stand next below a line that
+/// begins so.
+///
+/// # Errors
+///
+/// When there is no such page, or no such line in it.
+pub(crate) fn documented(page: &str, beginning: &str) -> Result<String, Error> {
+    let text = paths::read(&Path::new(REPOSITORY).join(page))?;
+    let block = block_after(&text, beginning).map(str::to_owned);
+    block.ok_or_else(|| Error::other(format!("{page} has no commands after {beginning:?}")))
+}
+
 /// The commands of the manual that install the chart.
 fn commands() -> Result<String, Error> {
-    let manual = paths::read(&Path::new(REPOSITORY).join(MANUAL))?;
-    let block = block_after(&manual, STEP)
-        .ok_or_else(|| Error::other(format!("{MANUAL} has no commands after {STEP:?}")))?;
+    let block = documented(MANUAL, STEP)?;
     match block.replace(MANUALS_IMAGE, "") {
         commands if commands != block => Ok(commands),
         _ => Err(Error::other(format!("the commands of {MANUAL} have no{MANUALS_IMAGE}"))),

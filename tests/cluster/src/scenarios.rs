@@ -1,11 +1,13 @@
 //! Scenarios: what a cluster is brought up for. Each is a file with a function, and a line in the table.
 
+mod by_hand;
 mod capacity;
 mod chaos;
 mod drain;
 mod empty_dir;
 mod grow;
 mod grow_any_time;
+mod lost_objects;
 mod many_claims;
 mod moved_disks;
 mod node_faults;
@@ -67,6 +69,8 @@ pub(crate) const ALL: &[Scenario] = &[
     of_driver("time_pod_over_emptydir", |cluster| Box::pin(times::pod_over_empty_dir(cluster))),
     of_driver("time_expand", |cluster| Box::pin(times::expand(cluster))),
     of_driver("chaos", |cluster| Box::pin(chaos::run(cluster))),
+    // The last one: what comes after it is in a cluster that has lost everything.
+    of_driver("lost_objects", |cluster| Box::pin(lost_objects::run(cluster))),
 ];
 
 const fn of_cluster(name: &'static str, run: for<'a> fn(&'a Cluster) -> Run<'a>) -> Scenario {

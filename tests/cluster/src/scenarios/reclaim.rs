@@ -2,7 +2,6 @@
 //! volume are deleted; with Retain it stays, and a volume that a person makes anew for it gives the data back.
 
 mod any_order;
-mod by_hand;
 mod retained;
 
 use super::volumes::{MIB, clear};

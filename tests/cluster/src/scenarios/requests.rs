@@ -27,7 +27,7 @@ impl<'a> Claim<'a> {
         Claim { name, class: driver::CLASS, bytes, mode, access: "ReadWriteOnce", volume: None }
     }
 
-    /// Of another class.
+    /// Of another class; of none if it is empty.
     pub(super) fn class(self, class: &'a str) -> Claim<'a> {
         Claim { class, ..self }
     }
@@ -48,7 +48,7 @@ impl<'a> Claim<'a> {
         let volume = volume.map(|volume| format!("  volumeName: {volume}\n")).unwrap_or_default();
         format!(
             "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {{name: {name}}}\nspec:\n  \
-             storageClassName: {class}\n  volumeMode: {mode:?}\n  accessModes: [{access}]\n  \
+             storageClassName: \"{class}\"\n  volumeMode: {mode:?}\n  accessModes: [{access}]\n  \
              resources: {{requests: {{storage: {bytes}}}}}\n{volume}"
         )
     }

@@ -1,31 +1,14 @@
 //! An LV whose class retains it outlives claim and volume. Volumes made for it by hand give the data back: one that
 //! names its claim, one whose claim names it; shown in another mode than it has, it is refused and stays as it is.
 
-use kube::ResourceExt;
-
 use super::SIZE;
-use super::by_hand::{ByHand, Lv, delete_released};
-use crate::scenarios::requests::{Claim, delete_claim, reads, told, waits_because, writes};
-use crate::scenarios::volumes::{LIMIT, Mode, delete_pair, delete_pod, ensure, gone, node_of, pod, volume};
+use crate::scenarios::by_hand::{ByHand, Lv, RETAINING, delete_released, is_bound_to};
+use crate::scenarios::requests::{Claim, delete_claim, reads, told, waits_because};
+use crate::scenarios::volumes::{LIMIT, Mode, delete_pair, delete_pod, gone, pod};
 use crate::{Cluster, Error, Node, Space};
 
-/// A class of the examples.
-pub(super) const CLASS: &str = "quarry-retain";
-
 pub(super) async fn outlives_its_objects(cluster: &Cluster, space: &Space) -> Result<(), Error> {
-    let claim = claim("kept", Mode::Filesystem);
-    space.apply(&claim.manifest()).await?;
-    space.apply(&pod("kept", "kept", Mode::Filesystem, "")).await?;
-    let running = space.pod_ready("kept", LIMIT).await?;
-    let node = node_of(cluster, &running)?;
-    writes(space, "kept").await?;
-    let made = volume(space, "kept").await?;
-    let lv = Lv::of(&made)?;
-    delete_pair(space, "kept").await?;
-    delete_released(cluster, &made.name_any()).await?;
-    gone(cluster).await?;
-    lv.is_on(node).await?;
-
+    let (lv, node) = Lv::left(cluster, space, "kept", SIZE).await?;
     comes_back_by_the_volume(cluster, space, &lv).await?;
     lv.is_on(node).await?;
     is_not_shown_raw(cluster, space, &lv).await?;
@@ -34,14 +17,17 @@ pub(super) async fn outlives_its_objects(cluster: &Cluster, space: &Space) -> Re
 }
 
 fn claim(name: &str, mode: Mode) -> Claim<'_> {
-    Claim::new(name, SIZE, mode).class(CLASS)
+    Claim::new(name, SIZE, mode).class(RETAINING)
+}
+
+fn by_hand<'a>(name: &'a str, policy: &'a str) -> ByHand<'a> {
+    ByHand { name, class: RETAINING, mode: Mode::Filesystem, policy, claim: None }
 }
 
 /// The volume names its claim, which names no volume.
 async fn comes_back_by_the_volume(cluster: &Cluster, space: &Space, lv: &Lv) -> Result<(), Error> {
     const NAME: &str = "reclaim-for-a-claim";
-    let volume =
-        ByHand { name: NAME, mode: Mode::Filesystem, policy: "Retain", claim: Some((space.name(), "again")) };
+    let volume = ByHand { claim: Some((space.name(), "again")), ..by_hand(NAME, "Retain") };
     space.apply(&volume.manifest(lv)).await?;
     space.apply(&claim("again", Mode::Filesystem).manifest()).await?;
     is_bound_to(space, "again", NAME).await?;
@@ -55,7 +41,7 @@ async fn comes_back_by_the_volume(cluster: &Cluster, space: &Space, lv: &Lv) -> 
 /// The volume says that it is a raw one, which Kubernetes believes: the driver knows better.
 async fn is_not_shown_raw(cluster: &Cluster, space: &Space, lv: &Lv) -> Result<(), Error> {
     const NAME: &str = "reclaim-raw";
-    let volume = ByHand { name: NAME, mode: Mode::Block, policy: "Retain", claim: None };
+    let volume = ByHand { mode: Mode::Block, ..by_hand(NAME, "Retain") };
     space.apply(&volume.manifest(lv)).await?;
     space.apply(&claim("raw", Mode::Block).volume(NAME).manifest()).await?;
     is_bound_to(space, "raw", NAME).await?;
@@ -75,7 +61,7 @@ async fn comes_back_by_the_claim(
     node: &Node,
 ) -> Result<(), Error> {
     const NAME: &str = "reclaim-by-name";
-    let volume = ByHand { name: NAME, mode: Mode::Filesystem, policy: "Delete", claim: None };
+    let volume = by_hand(NAME, "Delete");
     space.apply(&claim("mismatch", Mode::Block).volume(NAME).manifest()).await?;
     space.apply(&pod("mismatch", "mismatch", Mode::Block, "")).await?;
     space.apply(&volume.manifest(lv)).await?;
@@ -92,9 +78,4 @@ async fn comes_back_by_the_claim(
     lv.is_on(node).await?;
     delete_pair(space, "named").await?;
     gone(cluster).await
-}
-
-async fn is_bound_to(space: &Space, claim: &str, name: &str) -> Result<(), Error> {
-    let found = volume(space, claim).await?.name_any();
-    ensure(found == name, || format!("the claim {claim} is bound to {found}, not to {name}"))
 }
