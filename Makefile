@@ -3,14 +3,14 @@
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help setup check lab-tests sanity cluster-tests test soak bench lab image manifests cluster-build cluster-up cluster-down cluster \
-	demo
+	e2e demo
 
 # What is run is built in one way only: with another choice of targets cargo builds most of it once more.
 build := cargo build --workspace --bins --examples
 built := $(or $(CARGO_TARGET_DIR),target)/debug
 
 help: ## List the targets.
-	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' Makefile | expand -t 17
+	@sed -n 's/^\([a-z0-9-]*\):.*## /  \1\t/p' Makefile | expand -t 17
 
 setup: ## Install what is missing (Debian 12 with Rust and Go).
 	@.ci/setup
@@ -74,6 +74,9 @@ cluster-down: ## Take that cluster down.
 
 cluster: image ## Run all scenarios in a cluster of their own, or those named: make cluster ARGS='grow capacity'
 	@$(built)/cluster run --driver target/image/quarry.tar $(ARGS)
+
+e2e: image ## Run Kubernetes' own storage tests in a cluster, up to 90 minutes, and go on where the last run stopped: make e2e ARGS='--again failed'
+	@$(built)/cluster e2e --driver target/image/quarry.tar $(ARGS)
 
 demo: setup ## Show a volume's life, in a guest.
 	$(build)

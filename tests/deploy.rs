@@ -16,6 +16,7 @@ mod node;
 mod objects;
 mod server;
 mod sidecars;
+mod suite;
 mod tools;
 mod values;
 

@@ -8,7 +8,8 @@ use clap::{Args, Parser, Subcommand};
 use tokio::runtime::Runtime;
 
 use crate::agent::{self, Answer, Request};
-use crate::keeper::{self, State};
+use crate::e2e::{self, Choice};
+use crate::keeper::{self, Purpose, State};
 use crate::{DiskOptions, Error, NodeOptions, Options, Paths, guest, namespaces, network, say};
 
 /// A real Kubernetes cluster on this machine, for tests: guests of the lab are its nodes.
@@ -33,6 +34,13 @@ enum Action {
         shape: Shape,
         /// The scenarios.
         scenarios: Vec<String>,
+    },
+    /// Run Kubernetes' own tests of storage drivers in a cluster of their own, going on where the last run stopped.
+    E2e {
+        #[command(flatten)]
+        shape: Shape,
+        #[command(flatten)]
+        choice: Choice,
     },
     /// Run a program in the cluster's network.
     Exec {
@@ -116,7 +124,10 @@ fn with_runtime(action: Action) -> Result<ExitCode, Error> {
             Action::Build => keeper::build(&paths).await.map(drop)?,
             Action::Up(shape) => keeper::up(&paths, shape.options()).await?,
             Action::Down => keeper::down(&paths)?,
-            Action::Run { shape, scenarios } => return keeper::run(&paths, shape.options(), scenarios).await,
+            Action::Run { shape, scenarios } => {
+                return keeper::run(&paths, shape.options(), Purpose::Run(scenarios)).await;
+            }
+            Action::E2e { shape, choice } => return e2e::run(&paths, shape.options(), &choice).await,
             Action::ServeNode { order } => guest::node(&order).await?,
             Action::FillDisk { bin, archive, log } => guest::fill_disk(&bin, &archive, &log).await?,
             _ => {}

@@ -11,9 +11,10 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::e2e::Work;
 use crate::options::Options;
 
-pub(crate) use front::{build, down, run, up};
+pub(crate) use front::{build, build_suite, down, run, up};
 pub(crate) use inside::main as inside;
 pub(crate) use state::State;
 
@@ -33,4 +34,6 @@ pub(crate) enum Purpose {
     Stay,
     /// To run scenarios and go down; all if none is named.
     Run(Vec<String>),
+    /// To run specs of Kubernetes' own suite and go down.
+    Suite(Work),
 }

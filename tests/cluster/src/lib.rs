@@ -20,6 +20,7 @@
 //! | `driver` | Quarry, installed as its manual says |
 //! | `space`, `wait` | what scenarios do through the API server |
 //! | `scenarios`, `report` | the scenarios, and what came out |
+//! | `e2e` | Kubernetes' own tests of storage drivers |
 
 #![expect(clippy::disallowed_methods, reason = "a test tool's own programs, none of the driver's")]
 
@@ -31,6 +32,7 @@ mod control_plane;
 mod credentials;
 mod digest;
 pub mod driver;
+mod e2e;
 mod error;
 mod guest;
 pub mod images;

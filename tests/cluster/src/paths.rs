@@ -31,6 +31,12 @@ impl Paths {
         Ok(Paths { program, target })
     }
 
+    /// Those in a target folder of a test's own.
+    #[cfg(test)]
+    pub(crate) fn of(target: PathBuf) -> Paths {
+        Paths { program: PathBuf::new(), target }
+    }
+
     /// This program.
     pub(crate) fn program(&self) -> &Path {
         &self.program
@@ -39,6 +45,21 @@ impl Paths {
     /// The table of results, for other programs.
     pub fn results(&self) -> PathBuf {
         self.target.join("cluster.json")
+    }
+
+    /// How many specs of Kubernetes' own suite have passed, for other programs.
+    pub(crate) fn e2e_results(&self) -> PathBuf {
+        self.target.join("e2e.json")
+    }
+
+    /// What came of each of those specs.
+    pub(crate) fn e2e(&self) -> PathBuf {
+        self.target.join("e2e")
+    }
+
+    /// What those said that failed, and the driver meanwhile.
+    pub(crate) fn e2e_logs(&self) -> PathBuf {
+        self.e2e().join("logs")
     }
 
     /// The folder of all the rest.

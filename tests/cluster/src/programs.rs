@@ -19,25 +19,40 @@ pub(crate) use table::Versions;
 /// Enough to fetch and compile the largest of them on a cold and busy machine.
 const BUILD_LIMIT: Duration = Duration::from_secs(3600);
 
-/// The file beside the programs that says what they were built from.
+/// The files beside the programs that say what they were built from: those of a cluster, and Kubernetes' own tests.
 const KEY: &str = "key";
+const SUITE_KEY: &str = "e2e.key";
 
-/// Builds what is not up to date. Returns the key of the whole: it changes when any program may have changed.
+/// Builds what is not up to date of a cluster's programs. Returns the key of the whole: it changes when any program may
+/// have changed.
 ///
 /// # Errors
 ///
 /// When Go is missing or a program cannot be built.
 pub(crate) async fn build(paths: &Paths) -> Result<String, Error> {
+    build_all(paths, &table::programs(&Versions::of_module()?), KEY).await
+}
+
+/// Builds Kubernetes' own tests, unless they are up to date.
+///
+/// # Errors
+///
+/// As [`build`].
+pub(crate) async fn build_suite(paths: &Paths) -> Result<(), Error> {
+    build_all(paths, &[table::suite(&Versions::of_module()?)], SUITE_KEY).await.map(drop)
+}
+
+async fn build_all(paths: &Paths, programs: &[Program], key_file: &str) -> Result<String, Error> {
     let module = Path::new(GO_MODULE);
-    let versions = Versions::read(module)?;
-    let programs = table::programs(&versions);
-    let key = key::of(module, &programs).await?;
+    let key = key::of(module, programs).await?;
     let bin = paths.bin();
+    let key_file = bin.join(key_file);
     let complete = programs.iter().all(|program| bin.join(program.name).is_file());
-    if complete && fs::read_to_string(bin.join(KEY)).is_ok_and(|built| built == key) {
+    if complete && fs::read_to_string(&key_file).is_ok_and(|built| built == key) {
         return Ok(key);
     }
-    paths::remove(&bin.join(KEY))?;
+    paths::make_folder(&bin)?;
+    paths::remove(&key_file)?;
     say(&format!("build {} programs; minutes on a cold machine", programs.len()));
     for (number, program) in programs.iter().enumerate() {
         let start = Instant::now();
@@ -45,7 +60,7 @@ pub(crate) async fn build(paths: &Paths) -> Result<String, Error> {
         let (name, seconds) = (program.name, start.elapsed().as_secs());
         say(&format!("built {}/{} {name}: {seconds} s", number + 1, programs.len()));
     }
-    paths::write(&bin.join(KEY), &key)?;
+    paths::write(&key_file, &key)?;
     Ok(key)
 }
 
@@ -53,7 +68,7 @@ async fn build_one(module: &Path, bin: &Path, program: &Program) -> Result<(), E
     let mut go = command("go");
     go.current_dir(module)
         .env("CGO_ENABLED", "0")
-        .arg("build")
+        .args(program.verb)
         .args(table::FLAGS)
         .arg("-ldflags")
         .arg(&program.link_flags)

@@ -32,6 +32,8 @@ use tokio::time::timeout;
 use crate::report::{Outcome, Remark};
 use crate::{Cluster, Error, Paths, paths, say};
 
+pub(crate) use volumes::nothing_left;
+
 /// How long one scenario may take.
 const LIMIT: Duration = Duration::from_secs(1800);
 
@@ -91,6 +93,11 @@ pub(crate) fn choose(names: &[String]) -> Result<Vec<&'static Scenario>, Error> 
         .iter()
         .filter(|scenario| names.is_empty() || names.iter().any(|name| name == scenario.name))
         .collect())
+}
+
+/// The names of those of these that need the driver.
+pub(crate) fn of_the_driver(names: &[String]) -> Result<Vec<&'static str>, Error> {
+    Ok(choose(names)?.into_iter().filter(|one| one.driver).map(|one| one.name).collect())
 }
 
 impl Scenario {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::{Order, disk};
 use crate::Error;
-use crate::paths::{make_folder, read, write};
+use crate::paths::{make_folder, read, remove, write};
 use crate::program::{command, succeed, succeed_with};
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -31,6 +31,7 @@ pub(super) async fn machine(order: &Order) -> Result<(), Error> {
     network(order).await?;
     make_folder(&programs())?;
     iptables()?;
+    crictl(&order.bin)?;
     cpuinfo()
 }
 
@@ -48,6 +49,13 @@ async fn network(order: &Order) -> Result<(), Error> {
 /// A folder of programs that goes before all others.
 pub(super) fn programs() -> PathBuf {
     Path::new(FOLDER).join("bin")
+}
+
+/// Where a test looks for it that enters the node from a privileged pod.
+fn crictl(bin: &Path) -> Result<(), Error> {
+    let link = Path::new("/usr/local/bin/crictl");
+    remove(link)?;
+    symlink(bin.join("crictl"), link).map_err(Error::at("make", link))
 }
 
 /// The guest's kernel has the new tables without those for IPv4: the old ones take their names.

@@ -23,24 +23,44 @@ const SIDECARS: &str = "registry.k8s.io/sig-storage";
 const REGISTRAR: &str = "v2.17.0";
 
 /// Grows when the images change though nothing that they are made of does.
-const EDITION: &str = "2";
+const EDITION: &str = "3";
 
 /// What the driver's examples run.
 const BUSYBOX_IMAGE: &str = "docker.io/library/busybox:1.37";
 
 const BUSYBOX: &str = "/bin/busybox";
+
+/// A program of Debian's own or what it needs, under its name in an image.
+type File = (&'static str, &'static str);
+
+/// The C library.
+const LIBC: [File; 2] = [
+    ("lib64/ld-linux-x86-64.so.2", "/lib64/ld-linux-x86-64.so.2"),
+    ("lib/x86_64-linux-gnu/libc.so.6", "/lib/x86_64-linux-gnu/libc.so.6"),
+];
+
+/// A `dd` that can do without the page cache, and a shell that runs it: a busybox's runs its own.
+const DD: [File; 2] = [("bin/dd", "/bin/dd"), ("bin/sh", "/bin/dash")];
+
+/// What enters a node from a pod and runs the node's shell: a busybox's would bring its own along.
+const NSENTER: [File; 3] = [
+    ("bin/nsenter", "/usr/bin/nsenter"),
+    ("lib/x86_64-linux-gnu/libselinux.so.1", "/lib/x86_64-linux-gnu/libselinux.so.1"),
+    ("lib/x86_64-linux-gnu/libpcre2-8.so.0", "/lib/x86_64-linux-gnu/libpcre2-8.so.0"),
+];
+
 const PAUSE_SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/images/pause.c");
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// Makes the archive of all of them, unless it is there. `programs` is the key of the programs that go into it.
 pub(super) async fn build(paths: &Paths, programs: &str) -> Result<PathBuf, Error> {
     let busybox = std::fs::read(BUSYBOX).map_err(Error::io(format!("read {BUSYBOX}")))?;
-    let key = Digest::new()
-        .add(EDITION)
-        .add(programs)
-        .add(&busybox)
-        .add(paths::read(Path::new(PAUSE_SOURCE))?)
-        .to_hex();
+    let mut key = Digest::new();
+    key.add(EDITION).add(programs).add(&busybox).add(paths::read(Path::new(PAUSE_SOURCE))?);
+    for (_, file) in LIBC.iter().chain(&DD).chain(&NSENTER) {
+        key.add(std::fs::read(file).map_err(Error::io(format!("read {file}")))?);
+    }
+    let key = key.to_hex();
     let archive = paths.images().join(format!("base-{key}.tar"));
     if !archive.is_file() {
         say("make the images");
@@ -68,8 +88,15 @@ async fn images(paths: &Paths) -> Result<Vec<Image>, Error> {
         )
         .layer(busybox.clone())
         .arguments(&["sh"]),
+        Image::new([format!("{TESTS}/glibc-dns-testing:2.1.1")])
+            .layer(busybox.clone())
+            .layer(files(&LIBC))
+            .layer(files(&DD))
+            .arguments(&["sh"]),
         Image::new([format!("{TESTS}/agnhost:2.66.1")])
             .layer(busybox)
+            .layer(files(&LIBC))
+            .layer(files(&NSENTER))
             .layer(agnhost)
             .entrypoint("/agnhost")
             .arguments(&["pause"]),
@@ -77,6 +104,10 @@ async fn images(paths: &Paths) -> Result<Vec<Image>, Error> {
         sidecar(paths, "csi-resizer", resizer),
         sidecar(paths, "csi-node-driver-registrar", REGISTRAR),
     ])
+}
+
+fn files(files: &[File]) -> Layer {
+    files.iter().fold(Layer::new(), |layer, &(name, file)| layer.file(name, 0o755, file))
 }
 
 /// One program and nothing else, as the stock images are.

@@ -1,7 +1,9 @@
 //! The process that a person starts: it prepares all that needs the outside world, then starts the keeper.
 
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -14,7 +16,7 @@ use super::state::{State, lock};
 use super::{Purpose, Task};
 use crate::options::Options;
 use crate::paths::{self, Paths};
-use crate::{Error, images, namespaces, say, scenarios};
+use crate::{Error, images, namespaces, programs, say, scenarios};
 
 /// How long another process may build what this one needs too.
 const BUILD_LIMIT: Duration = Duration::from_secs(3600);
@@ -24,12 +26,23 @@ const END_LIMIT: Duration = Duration::from_secs(60);
 const KILL_LIMIT: Duration = Duration::from_secs(30);
 
 /// Builds all that a cluster is made of. One process at a time does.
-pub(crate) async fn build(paths: &Paths) -> Result<std::path::PathBuf, Error> {
+pub(crate) async fn build(paths: &Paths) -> Result<PathBuf, Error> {
+    let _lock = build_lock(paths).await?;
+    images::prepare(paths).await
+}
+
+/// Builds Kubernetes' own tests.
+pub(crate) async fn build_suite(paths: &Paths) -> Result<(), Error> {
+    let _lock = build_lock(paths).await?;
+    programs::build_suite(paths).await
+}
+
+async fn build_lock(paths: &Paths) -> Result<File, Error> {
     let deadline = Instant::now() + BUILD_LIMIT;
     let mut told = false;
-    let _lock = loop {
+    loop {
         if let Some(lock) = lock(paths, "build")? {
-            break lock;
+            return Ok(lock);
         }
         if Instant::now() > deadline {
             let what = "another build to end".to_owned();
@@ -39,8 +52,7 @@ pub(crate) async fn build(paths: &Paths) -> Result<std::path::PathBuf, Error> {
             say("wait for another build to end");
         }
         sleep(PAUSE).await;
-    };
-    images::prepare(paths).await
+    }
 }
 
 /// Brings a cluster up that stays.
@@ -60,9 +72,9 @@ pub(crate) async fn up(paths: &Paths, options: Options) -> Result<(), Error> {
     Ok(())
 }
 
-/// Runs scenarios in a cluster of their own. Fails without an error when one of them has.
-pub(crate) async fn run(paths: &Paths, options: Options, scenarios: Vec<String>) -> Result<ExitCode, Error> {
-    let mut keeper = start(paths, options, Purpose::Run(scenarios)).await?;
+/// Runs something in a cluster of its own. Fails without an error when some of it has.
+pub(crate) async fn run(paths: &Paths, options: Options, purpose: Purpose) -> Result<ExitCode, Error> {
+    let mut keeper = start(paths, options, purpose).await?;
     let mut lifeline = keeper.stdin.take();
     let mut end = spawn_blocking(move || keeper.wait());
     let mut signals = [signal(SignalKind::interrupt()), signal(SignalKind::terminate())];
@@ -96,8 +108,10 @@ async fn received(signal: &mut io::Result<tokio::signal::unix::Signal>) {
 /// Prepares everything and starts the keeper.
 async fn start(paths: &Paths, options: Options, purpose: Purpose) -> Result<Child, Error> {
     options.count()?;
-    if let Purpose::Run(names) = &purpose {
-        check_driver(&options, names)?;
+    match &purpose {
+        Purpose::Stay => {}
+        Purpose::Run(names) => check_driver(&options, &scenarios::of_the_driver(names)?)?,
+        Purpose::Suite(_) => check_driver(&options, &["the suite"])?,
     }
     let disk = build(paths).await?;
     if State::load(paths).is_some() {
@@ -114,10 +128,8 @@ async fn start(paths: &Paths, options: Options, purpose: Purpose) -> Result<Chil
     namespaces::start_first(command)
 }
 
-/// Scenarios of the driver need one; to find out costs nothing yet.
-fn check_driver(options: &Options, names: &[String]) -> Result<(), Error> {
-    let need: Vec<_> =
-        scenarios::choose(names)?.iter().filter(|one| one.driver).map(|one| one.name).collect();
+/// What needs a driver has to have one; to find out costs nothing yet.
+fn check_driver(options: &Options, need: &[&str]) -> Result<(), Error> {
     match &options.driver {
         None if !need.is_empty() => Err(Error::other(format!(
             "give --driver ARCHIVE for the driver's image: {} need it",

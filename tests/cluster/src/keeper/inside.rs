@@ -12,7 +12,7 @@ use super::state::{State, lock};
 use super::{Purpose, Task};
 use crate::paths::{self, Paths};
 use crate::program::open_log;
-use crate::{Cluster, Error, namespaces, report, say, scenarios};
+use crate::{Cluster, Error, e2e, namespaces, report, say, scenarios};
 
 /// How long threads may take that wait for the outside world.
 const THREADS_LIMIT: Duration = Duration::from_secs(1);
@@ -59,6 +59,10 @@ async fn keep(paths: &Paths, task: &Task, state: State) -> Result<ExitCode, Erro
             Purpose::Run(names) => {
                 let code = run_scenarios(paths, &cluster, names).await?;
                 Ok((cluster, code))
+            }
+            Purpose::Suite(work) => {
+                let good = e2e::inside(paths, &cluster, work).await?;
+                Ok((cluster, if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }))
             }
         }
     };

@@ -35,6 +35,9 @@ const PROGRAMS: [(&str, &str, Option<&str>); 20] = [
     ("helm", "helm.sh/helm/v4/cmd/helm", None),
 ];
 
+/// Kubernetes' own tests, and their Go package.
+pub(super) const SUITE: (&str, &str) = ("e2e.test", "k8s.io/kubernetes/test/e2e");
+
 /// One program, ready to be built.
 #[derive(Debug)]
 pub(super) struct Program {
@@ -42,6 +45,8 @@ pub(super) struct Program {
     pub(super) name: &'static str,
     /// Its Go package; those with a dot in front are ours.
     pub(super) package: &'static str,
+    /// How Go is told to build it.
+    pub(super) verb: &'static [&'static str],
     /// No debug information, and its version.
     pub(super) link_flags: String,
 }
@@ -54,9 +59,17 @@ pub(super) fn programs(versions: &Versions) -> Vec<Program> {
         .map(|&(name, package, variable)| {
             let own = variable.zip(versions.of_package(package));
             let own = own.map_or(String::new(), |(variable, version)| format!(" -X {variable}={version}"));
-            Program { name, package, link_flags: format!("-s -w{kubernetes}{own}") }
+            let link_flags = format!("-s -w{kubernetes}{own}");
+            Program { name, package, verb: &["build"], link_flags }
         })
         .collect()
+}
+
+/// Kubernetes' own tests, which no cluster needs.
+pub(super) fn suite(versions: &Versions) -> Program {
+    let (name, package) = SUITE;
+    let link_flags = format!("-s -w{}", versions.kubernetes_flags());
+    Program { name, package, verb: &["test", "-c"], link_flags }
 }
 
 /// The versions that the Go module pins.

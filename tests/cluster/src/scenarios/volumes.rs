@@ -235,6 +235,11 @@ pub(super) async fn gone(cluster: &Cluster) -> Result<(), Error> {
 /// Removes a scenario's namespace, and checks that nothing of its volumes is left, in Kubernetes and on disks.
 pub(super) async fn clear(cluster: &Cluster, space: &Space) -> Result<(), Error> {
     space.remove().await?;
+    nothing_left(cluster).await
+}
+
+/// Waits until no volume is left in Kubernetes, and checks that none is on disks either.
+pub(crate) async fn nothing_left(cluster: &Cluster) -> Result<(), Error> {
     gone(cluster).await?;
     for node in cluster.nodes() {
         let left = volumes_on(node).await?;
