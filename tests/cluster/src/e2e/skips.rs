@@ -19,8 +19,7 @@ const fn skip(fragment: &'static str, reason: &'static str) -> Skip {
     Skip { fragment, reason }
 }
 
-const SSH: &str =
-    "logs in to the node by ssh, to stop its kubelet; the scenarios restarts and node_faults do the like";
+const SSH: &str = "logs in to the node by ssh, to stop its kubelet; the scenario restarts kills kubelets too";
 const ONE_NODE: &str = "a volume is on one node for good";
 const SNAPSHOTS: &str = "no snapshots yet";
 const CLONES: &str = "no volumes made from others yet";
