@@ -2,6 +2,7 @@
 
 mod documented;
 mod monitoring;
+mod promtool;
 mod scrape;
 mod truth;
 

@@ -13,7 +13,7 @@ const ADDED: [&str; 2] = ["instance", "le"];
 /// What the parts of a histogram are called.
 const PARTS: [&str; 3] = ["_bucket", "_count", "_sum"];
 
-fn alerts() -> Vec<Value> {
+pub(super) fn alerts() -> Vec<Value> {
     let file: Value = serde_saphyr::from_str(&text("deploy/monitoring/alerts.yaml")).unwrap();
     let groups = file["groups"].as_array().unwrap();
     groups.iter().flat_map(|group| group["rules"].as_array().unwrap()).cloned().collect()
