@@ -21,6 +21,7 @@ mod identify;
 mod keeper;
 mod lost;
 mod member;
+mod members;
 mod names;
 mod orphans;
 mod pace;
@@ -30,6 +31,7 @@ mod review;
 mod room;
 mod service;
 mod sessions;
+mod shown;
 mod waiting;
 
 pub use census::census;

@@ -34,6 +34,8 @@ pub struct KnownNodes {
     pub live: bool,
     /// By name.
     pub nodes: HashMap<String, KnownNode>,
+    /// Their names, by the groups whose label they have.
+    labelled: HashMap<VgUuid, BTreeSet<String>>,
 }
 
 impl KnownNodes {
@@ -44,10 +46,26 @@ impl KnownNodes {
 
     /// The nodes that have the group's label, in order.
     pub fn labelled(&self, vg: &VgUuid) -> Vec<&str> {
-        let has = self.nodes.iter().filter(|(_, node)| node.groups.contains(vg));
-        let mut names: Vec<&str> = has.map(|(name, _)| name.as_str()).collect();
-        names.sort_unstable();
-        names
+        self.labelled.get(vg).into_iter().flatten().map(String::as_str).collect()
+    }
+
+    fn insert(&mut self, name: &str, node: KnownNode) {
+        self.remove(name);
+        for vg in &node.groups {
+            self.labelled.entry(vg.clone()).or_default().insert(name.to_owned());
+        }
+        self.nodes.insert(name.to_owned(), node);
+    }
+
+    fn remove(&mut self, name: &str) {
+        for vg in self.nodes.remove(name).into_iter().flat_map(|node| node.groups) {
+            if let Some(names) = self.labelled.get_mut(&vg) {
+                names.remove(name);
+                if names.is_empty() {
+                    self.labelled.remove(&vg);
+                }
+            }
+        }
     }
 }
 
@@ -95,7 +113,7 @@ impl Nodes {
 async fn follow(api: Api<PartialObjectMeta<Node>>, known: &watch::Sender<Arc<KnownNodes>>) {
     let events = watcher(api, Config::default().page_size(PAGE)).default_backoff();
     let mut events = pin!(events);
-    let mut listed = HashMap::new();
+    let mut listed = KnownNodes::default();
     while let Some(event) = events.next().await {
         match event {
             Ok(event) => apply(known, &mut listed, event),
@@ -111,35 +129,90 @@ fn lost(known: &watch::Sender<Arc<KnownNodes>>, error: &watcher::Error) {
 
 fn apply(
     known: &watch::Sender<Arc<KnownNodes>>,
-    listed: &mut HashMap<String, KnownNode>,
+    listed: &mut KnownNodes,
     event: Event<PartialObjectMeta<Node>>,
 ) {
     match event {
-        Event::Init => listed.clear(),
-        Event::InitApply(node) => drop(listed.insert(node.name_any(), look(&node))),
+        Event::Init => *listed = KnownNodes::default(),
+        Event::InitApply(node) => listed.insert(&node.name_any(), look(&node)),
         Event::InitDone => {
-            let nodes = std::mem::take(listed);
-            tracing::info!(nodes = nodes.len(), "watching the nodes");
-            known.send_replace(Arc::new(KnownNodes { live: true, nodes }));
+            let nodes = KnownNodes { live: true, ..std::mem::take(listed) };
+            tracing::info!(nodes = nodes.nodes.len(), "watching the nodes");
+            known.send_replace(Arc::new(nodes));
         }
-        Event::Apply(node) => drop(change(known, |known| {
-            let seen = look(&node);
-            let before = known.nodes.insert(node.name_any(), seen.clone());
-            before.as_ref() != Some(&seen)
-        })),
-        Event::Delete(node) => drop(change(known, |known| known.nodes.remove(&node.name_any()).is_some())),
+        Event::Apply(node) => seen(known, &node.name_any(), Some(look(&node))),
+        Event::Delete(node) => seen(known, &node.name_any(), None),
     }
 }
 
-/// A watch that shows something works, whatever it was before.
-fn change(known: &watch::Sender<Arc<KnownNodes>>, change: impl FnOnce(&mut KnownNodes) -> bool) -> bool {
+/// The watch has shown a node as it is now, or that it is gone. A watch that shows something works, whatever it was
+/// before. Most of what happens to nodes changes nothing here: then nothing is copied, and nobody is told.
+fn seen(known: &watch::Sender<Arc<KnownNodes>>, name: &str, node: Option<KnownNode>) {
     known.send_if_modified(|known| {
+        if known.live && known.nodes.get(name) == node.as_ref() {
+            return false;
+        }
         let known = Arc::make_mut(known);
-        let was_live = std::mem::replace(&mut known.live, true);
-        change(known) || !was_live
-    })
+        known.live = true;
+        match node {
+            Some(node) => known.insert(name, node),
+            None => known.remove(name),
+        }
+        true
+    });
 }
 
 fn look(node: &PartialObjectMeta<Node>) -> KnownNode {
     KnownNode { uid: node.uid().unwrap_or_default(), groups: groups_of(node.labels()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn groups(letters: &str) -> BTreeSet<VgUuid> {
+        let uuid = |one| format!("{one}vlifi-Ep3t-e0Ng-U42h-o0ye-KHu1-nl7Ns4").parse().unwrap();
+        letters.chars().map(uuid).collect()
+    }
+
+    fn node(letters: &str) -> Option<KnownNode> {
+        Some(KnownNode { uid: "uid".to_owned(), groups: groups(letters) })
+    }
+
+    #[test]
+    fn a_label_has_the_nodes_that_have_it_now() {
+        let known = watch::channel(Arc::new(KnownNodes::default())).0;
+        let has = |vg: &str| {
+            let known = Arc::clone(&known.borrow());
+            known.labelled(groups(vg).first().unwrap()).join(" ")
+        };
+        seen(&known, "n2", node("ab"));
+        seen(&known, "n1", node("b"));
+        assert_eq!([has("a"), has("b"), has("c")], ["n2", "n1 n2", ""]);
+        seen(&known, "n2", node("bc"));
+        assert_eq!([has("a"), has("b"), has("c")], ["", "n1 n2", "n2"]);
+        seen(&known, "n2", None);
+        seen(&known, "n3", None);
+        assert_eq!([has("a"), has("b"), has("c")], ["", "n1", ""]);
+        assert_eq!(known.borrow().labelled.len(), 1, "nothing is kept of labels that nobody has");
+    }
+
+    #[test]
+    fn news_that_change_nothing_are_told_to_nobody() {
+        let known = watch::channel(Arc::new(KnownNodes::default())).0;
+        let mut told = known.subscribe();
+        let mut is_told = || {
+            let news = told.has_changed().unwrap();
+            told.mark_unchanged();
+            news
+        };
+        seen(&known, "n1", None);
+        assert!(is_told(), "the watch works");
+        seen(&known, "n1", node("a"));
+        assert!(is_told());
+        seen(&known, "n1", node("a"));
+        assert!(!is_told());
+        seen(&known, "n1", Some(KnownNode { uid: "successor".to_owned(), ..node("a").unwrap() }));
+        assert!(is_told());
+    }
 }

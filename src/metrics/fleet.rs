@@ -22,7 +22,7 @@ impl Collector for FleetMetrics {
                 MetricType::Gauge,
             )?)
         };
-        let nodes = u64::try_from(self.0.objects().len()).unwrap_or(u64::MAX);
+        let nodes = u64::try_from(self.0.count()).unwrap_or(u64::MAX);
         gauge("nodes_connected", "Nodes that are connected to this controller", nodes)?;
         let help =
             "Volumes that were never used and whose claims are gone, by the leader's last look; 0 elsewhere";

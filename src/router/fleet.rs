@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -8,12 +8,10 @@ use tokio::time::Instant;
 
 use super::Pace;
 use super::member::Member;
+use super::members::Members;
 use super::refusals::Refusals;
 use crate::link::Session;
 use crate::types::{Bytes, NodeName, NodeState, VgName, VgUuid};
-
-/// How long a node is remembered that has no link.
-const MEMORY: Duration = Duration::from_secs(3600);
 
 /// The nodes that have, or have had, a link, and what the links tell: all that the controller knows.
 #[derive(Debug)]
@@ -21,7 +19,7 @@ pub struct Fleet {
     pace: Pace,
     /// Since when nodes can be linked.
     opened: OnceLock<Instant>,
-    members: Mutex<HashMap<NodeName, Member>>,
+    members: Mutex<Members>,
     orphans: AtomicU64,
     changes: watch::Sender<u64>,
 }
@@ -73,7 +71,7 @@ impl Fleet {
         &self.pace
     }
 
-    fn members(&self) -> MutexGuard<'_, HashMap<NodeName, Member>> {
+    fn members(&self) -> MutexGuard<'_, Members> {
         self.members.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -97,34 +95,22 @@ impl Fleet {
 
     /// A link has come.
     pub(super) fn linked(&self, session: &Session) {
-        let now = Instant::now();
-        let mut members = self.members();
-        // A node that has been gone for so long counts as one that never was, which comes to the same.
-        members.retain(|_, member| member.link.is_some() || now - member.since < MEMORY);
-        members
-            .entry(session.node().clone())
-            .and_modify(|member| member.link(session, now))
-            .or_insert_with(|| Member::new(session, now));
-        drop(members);
+        self.members().link(session, Instant::now());
         self.changed();
     }
 
     /// A link has ended.
     pub(super) fn ended(&self, session: &Session) {
-        let mut members = self.members();
-        let member = members.get_mut(session.node());
-        if member.is_some_and(|member| member.lose(session.id(), Instant::now())) {
-            drop(members);
+        let lose = |member: &mut Member| member.lose(session.id(), Instant::now());
+        if self.members().change(session.node(), lose) {
             self.changed();
         }
     }
 
     /// A link has told the state of its node.
     pub(super) fn told(&self, session: &Session, state: NodeState) {
-        let mut members = self.members();
-        let member = members.get_mut(session.node());
-        if member.is_some_and(|member| member.tell(session.id(), state, Instant::now())) {
-            drop(members);
+        let tell = |member: &mut Member| member.tell(session.id(), state, Instant::now());
+        if self.members().change(session.node(), tell) {
             self.changed();
         }
     }
@@ -162,24 +148,31 @@ impl Fleet {
             Standing::Linked(linked) => Some(*linked),
             Standing::Joining | Standing::Away(_) => None,
         };
-        let mut all: Vec<Linked> = self.members().values().filter_map(linked).collect();
+        let mut all: Vec<Linked> = self.members().all().filter_map(linked).collect();
         all.sort_unstable_by(|a, b| a.session.object().cmp(b.session.object()));
         all
+    }
+
+    /// How many nodes have a link.
+    pub fn count(&self) -> usize {
+        self.members().all().filter(|member| member.link.is_some()).count()
     }
 
     /// The names of the Node objects of nodes with a link.
     pub fn objects(&self) -> BTreeSet<String> {
         let members = self.members();
-        members.values().filter(|member| member.link.is_some()).map(|member| member.object.clone()).collect()
+        members.all().filter(|member| member.link.is_some()).map(|member| member.object.clone()).collect()
+    }
+
+    /// Whether the node with that Node object has a link.
+    pub(super) fn has_link(&self, object: &str) -> bool {
+        self.members().of_object(object).is_some_and(|member| member.link.is_some())
     }
 
     pub(super) fn owner(&self, vg: &VgUuid) -> Owner {
         let members = self.members();
-        let mut shown: Vec<&Session> = members
-            .values()
-            .filter(|member| member.shows(vg))
-            .filter_map(|member| member.link.as_ref())
-            .collect();
+        let mut shown: Vec<&Session> =
+            members.showing(vg).filter_map(|member| member.link.as_ref()).collect();
         match shown.as_slice() {
             [] => Owner::Nobody,
             [one] => Owner::One((*one).clone()),
@@ -193,7 +186,7 @@ impl Fleet {
     /// The Node objects of the nodes that show the group, without that one.
     pub(super) fn others_with(&self, vg: &VgUuid, object: &str) -> Vec<String> {
         let members = self.members();
-        let others = members.values().filter(|member| member.object != object && member.shows(vg));
+        let others = members.showing(vg).filter(|member| member.object != object);
         let mut others: Vec<String> = others.map(|member| member.object.clone()).collect();
         others.sort_unstable();
         others
@@ -208,20 +201,15 @@ impl Fleet {
 
     /// The groups that are shown, each with the Node objects of all nodes that show it.
     pub(super) fn groups(&self) -> BTreeMap<VgUuid, BTreeSet<String>> {
-        let mut groups: BTreeMap<VgUuid, BTreeSet<String>> = BTreeMap::new();
-        for member in self.members().values() {
-            for group in member.state.iter().flat_map(|state| &state.groups) {
-                groups.entry(group.uuid.clone()).or_default().insert(member.object.clone());
-            }
-        }
-        groups
+        let members = self.members();
+        let objects = |vg: &VgUuid| members.showing(vg).map(|member| member.object.clone()).collect();
+        members.groups().map(|vg| (vg.clone(), objects(vg))).collect()
     }
 
     /// For how long the node with that Node object, linked all the while, has not shown the group; `None`
     /// where that cannot be said.
     pub(super) fn lacks_for(&self, object: &str, vg: &VgUuid) -> Option<Duration> {
-        let members = self.members();
-        members.values().find(|member| member.object == object)?.lacks_for(vg, Instant::now())
+        self.members().of_object(object)?.lacks_for(vg, Instant::now())
     }
 
     /// The node has refused a volume of that size. `generation` is the refusal's own; without it, whatever

@@ -119,7 +119,7 @@ impl Keeper {
     /// Whether it is certain that the node does not have the group any more.
     fn has_lost(&self, node: &str, vg: &VgUuid) -> bool {
         let away = self.fleet.pace().away;
-        match self.fleet.objects().contains(node) {
+        match self.fleet.has_link(node) {
             true => self.fleet.lacks_for(node, vg).is_some_and(|time| time >= away),
             false => self.replicas.none_for(node, away),
         }

@@ -41,14 +41,15 @@ impl Member {
         }
     }
 
-    /// A link of this node has come: it takes the place of an older one.
-    pub(super) fn link(&mut self, session: &Session, now: Instant) {
+    /// A link of this node has come: it takes the place of an older one. `false` if there is a newer one.
+    pub(super) fn link(&mut self, session: &Session, now: Instant) -> bool {
         if self.link.as_ref().is_some_and(|link| link.id() > session.id()) {
-            return;
+            return false;
         }
         self.link = Some(session.clone());
         session.object().clone_into(&mut self.object);
         (self.since, self.state, self.told) = (now, None, None);
+        true
     }
 
     /// A link of this node has ended. `false` if it was not the present one.
@@ -79,8 +80,12 @@ impl Member {
         !same
     }
 
-    /// Whether the node shows the group.
-    pub(super) fn shows(&self, vg: &VgUuid) -> bool {
+    /// The groups that the node shows.
+    pub(super) fn shown(&self) -> Vec<VgUuid> {
+        self.state.iter().flat_map(|state| &state.groups).map(|group| group.uuid.clone()).collect()
+    }
+
+    fn shows(&self, vg: &VgUuid) -> bool {
         self.state.as_ref().is_some_and(|state| state.groups.iter().any(|group| group.uuid == *vg))
     }
 

@@ -1,0 +1,82 @@
+use std::collections::HashMap;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::member::Member;
+use super::shown::Shown;
+use crate::link::Session;
+use crate::types::{NodeName, VgUuid};
+
+/// How long a node is remembered that has no link.
+const MEMORY: Duration = Duration::from_secs(3600);
+
+/// How often those are looked for that are remembered no more. Not with every link: when all nodes of a large
+/// cluster dial at once, each would have all others looked through.
+const SWEEP: Duration = Duration::from_secs(60);
+
+/// The nodes that have, or have had, a link, by name and by the groups that they show.
+#[derive(Debug, Default)]
+pub(super) struct Members {
+    by_name: HashMap<NodeName, Member>,
+    shown: Shown,
+    swept: Option<Instant>,
+}
+
+impl Members {
+    pub(super) fn get(&self, node: &NodeName) -> Option<&Member> {
+        self.by_name.get(node)
+    }
+
+    pub(super) fn get_mut(&mut self, node: &NodeName) -> Option<&mut Member> {
+        self.by_name.get_mut(node)
+    }
+
+    /// The node with that Node object.
+    pub(super) fn of_object(&self, object: &str) -> Option<&Member> {
+        self.by_name.get(&object.parse().ok()?)
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = &Member> {
+        self.by_name.values()
+    }
+
+    /// The nodes that show the group.
+    pub(super) fn showing(&self, vg: &VgUuid) -> impl Iterator<Item = &Member> {
+        self.shown.by(vg).iter().filter_map(|node| self.by_name.get(node))
+    }
+
+    /// The groups that are shown.
+    pub(super) fn groups(&self) -> impl Iterator<Item = &VgUuid> {
+        self.shown.all()
+    }
+
+    /// A link has come.
+    pub(super) fn link(&mut self, session: &Session, now: Instant) {
+        self.sweep(now);
+        let node = session.node();
+        if self.by_name.contains_key(node) {
+            self.change(node, |member| member.link(session, now));
+        } else {
+            self.by_name.insert(node.clone(), Member::new(session, now));
+        }
+    }
+
+    /// Changes what is known of the node. Gives back whether `change` has changed anything.
+    pub(super) fn change(&mut self, node: &NodeName, change: impl FnOnce(&mut Member) -> bool) -> bool {
+        let Some(member) = self.by_name.get_mut(node) else { return false };
+        let before = member.shown();
+        let changed = change(member);
+        self.shown.change(node, &before, &member.shown());
+        changed
+    }
+
+    /// Forgets nodes that have been gone for so long: they count as nodes that never were, which comes to the
+    /// same. They show nothing.
+    fn sweep(&mut self, now: Instant) {
+        if self.swept.is_none_or(|swept| now - swept >= SWEEP) {
+            self.swept = Some(now);
+            self.by_name.retain(|_, member| member.link.is_some() || now - member.since < MEMORY);
+        }
+    }
+}
