@@ -9,13 +9,14 @@ use kube::ResourceExt as _;
 use tokio::time::Instant;
 
 use super::lease::{Leases, named, now, seconds, terms};
+use super::record::{LinkRecord, Mark, mark};
 use super::{Cluster, ClusterError};
 use crate::types::ParseError;
 
 /// The label of the leases in which replicas record their links; its value is `true`.
 pub const REPLICA_LABEL: &str = "lvm.csi.quarry/replica";
 
-/// The annotation that holds the names of the nodes with a link, a JSON list.
+/// The annotation that says which nodes have a link: a [`LinkRecord`].
 const LINKS: &str = "lvm.csi.quarry/links";
 
 /// How long a record counts that is not renewed.
@@ -87,7 +88,8 @@ impl Replica {
         let is_new = found.is_none();
         let mut lease = found.unwrap_or_else(|| self.blank(&lease_name));
         terms(&mut lease).renew_time = Some(now());
-        lease.annotations_mut().insert(LINKS.to_owned(), serde_json::json!(nodes).to_string());
+        let record = LinkRecord::of(nodes.iter().map(String::as_str));
+        lease.annotations_mut().insert(LINKS.to_owned(), record.to_string());
         let written = if is_new {
             self.leases.create(&lease).await
         } else {
@@ -166,7 +168,7 @@ struct Sightings {
     watched: Option<(Instant, Instant)>,
     records: HashMap<String, Record>,
     /// When a node was last seen in a record that counted.
-    linked: HashMap<String, Instant>,
+    linked: HashMap<Mark, Instant>,
 }
 
 impl Sightings {
@@ -182,7 +184,7 @@ impl Sightings {
             };
             if now - at < TERM {
                 match links(&lease) {
-                    Some(nodes) => self.linked.extend(nodes.into_iter().map(|node| (node, now))),
+                    Some(record) => self.linked.extend(record.marks().map(|mark| (mark, now))),
                     // Another release wrote it: it may mean a link to any node.
                     None => since = now,
                 }
@@ -197,14 +199,14 @@ impl Sightings {
 
     fn none_for(&self, node: &str, time: Duration, now: Instant) -> bool {
         let Some((since, last)) = self.watched.filter(|(_, last)| now - *last <= GAP) else { return false };
-        let seen = self.linked.get(node).copied().unwrap_or(since);
+        let seen = self.linked.get(&mark(node)).copied().unwrap_or(since);
         last - seen >= time
     }
 }
 
-/// The nodes in a record; `None` where it makes no sense.
-fn links(lease: &Lease) -> Option<Vec<String>> {
-    serde_json::from_str(lease.annotations().get(LINKS)?).ok()
+/// The record in a lease; `None` where it makes no sense.
+fn links(lease: &Lease) -> Option<LinkRecord> {
+    lease.annotations().get(LINKS)?.parse().ok()
 }
 
 impl fmt::Debug for Replica {

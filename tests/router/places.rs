@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use quarry::cluster::vg_label;
+use quarry::cluster::{LinkRecord, vg_label};
 use serde_json::json;
 use tonic::Code;
 
@@ -17,16 +17,19 @@ fn label(vg: u32) -> String {
 }
 
 /// The nodes that a replica has recorded links to; `None` where there is no record.
-fn links(server: &ApiServer, replica: &str) -> Option<String> {
+fn links(server: &ApiServer, replica: &str) -> Option<LinkRecord> {
     let lease = server.get(LEASES, &format!("{replica}.links"))?;
-    Some(lease["metadata"]["annotations"]["lvm.csi.quarry/links"].as_str().unwrap().to_owned())
+    Some(lease["metadata"]["annotations"]["lvm.csi.quarry/links"].as_str().unwrap().parse().unwrap())
+}
+
+fn record(nodes: &[&str]) -> Option<LinkRecord> {
+    Some(LinkRecord::of(nodes.iter().copied()))
 }
 
 /// Also a node that has no room for anything.
 async fn linked(server: &ApiServer, replica: &Replica, node: &str) {
-    let name = format!("{node:?}");
     let recorded =
-        |server: &ApiServer| links(server, &replica.name).is_some_and(|links| links.contains(&name));
+        |server: &ApiServer| links(server, &replica.name).is_some_and(|links| links.contains(node));
     server.until("the link is recorded", recorded).await;
     let room = async || replica.maximum(Some(at_node(node))).await.ok();
     until("its state is known", room, Option::is_some).await;
@@ -152,16 +155,16 @@ async fn a_label_of_a_node_that_is_linked_to_another_replica_stays() {
     let other = Replica::start_as("other", server.cluster(), hasty(), |_| {}).await;
     let n1 = Node::start(&server, "n1", 1, &[leader.address, other.address]);
     labelled(&server, "n1", 1).await;
-    let recorded = async |what: &str| {
-        server.until("the record", |server| links(server, "other").as_deref() == Some(what)).await;
+    let recorded = async |nodes: &[&str]| {
+        server.until("the record", |server| links(server, "other") == record(nodes)).await;
     };
-    recorded(r#"["n1"]"#).await;
+    recorded(&["n1"]).await;
     n1.stop().await;
-    recorded("[]").await;
+    recorded(&[]).await;
     let stub = Stub::new(&vg_uuid(1));
     // n1 can reach the other replica only; a copy of its disk shows up on n2.
     let _n1 = Node::start_with(&server, ("n1", &token(&server, "n1", 9, HOUR)), stub, &[other.address]);
-    recorded(r#"["n1"]"#).await;
+    recorded(&["n1"]).await;
     let _n2 = Node::start(&server, "n2", 1, &[leader.address]);
     linked(&server, &leader, "n2").await;
     refused(leader.create(create("pvc-1", 8, Some("n2"))).await, Code::Unavailable, "still on node n1");
@@ -192,7 +195,7 @@ async fn two_replicas_with_links_to_all_nodes_say_the_same() {
     let room = async || two.maximum(Some(at_node("n1"))).await.unwrap();
     until("the other knows too", room, |room| *room == 56 << 20).await;
     for name in ["one", "two"] {
-        server.until("the record", |server| links(server, name).as_deref() == Some(r#"["n1","n2"]"#)).await;
+        server.until("the record", |server| links(server, name) == record(&["n1", "n2"])).await;
     }
     one.stop().await;
     two.delete(&volume.volume_id).await.unwrap();

@@ -3,8 +3,13 @@ use k8s_openapi::jiff::Timestamp;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// A replica's record, renewed at that second.
-fn record(replica: &str, links: &str, second: i64) -> Lease {
+/// A replica's record of links to these nodes, renewed at that second.
+fn record(replica: &str, nodes: &[&str], second: i64) -> Lease {
+    strange(replica, &LinkRecord::of(nodes.iter().copied()).to_string(), second)
+}
+
+/// A record that says this.
+fn strange(replica: &str, links: &str, second: i64) -> Lease {
     let mut lease = named(replica, BTreeMap::new());
     terms(&mut lease).renew_time = Some(MicroTime(Timestamp::from_second(second).unwrap()));
     lease.annotations_mut().insert(LINKS.to_owned(), links.to_owned());
@@ -25,8 +30,8 @@ fn after(start: Instant, seconds: u64) -> Instant {
 #[tokio::test]
 async fn a_node_is_unlinked_once_no_record_has_named_it_for_the_whole_time() {
     let (mut sightings, start) = (Sightings::default(), Instant::now());
-    watch(&mut sightings, start, (0, 20), |s| vec![record("a", r#"["n1","n2"]"#, s), record("b", "[]", s)]);
-    watch(&mut sightings, start, (30, 80), |s| vec![record("a", "[]", s), record("b", r#"["n2"]"#, s)]);
+    watch(&mut sightings, start, (0, 20), |s| vec![record("a", &["n1", "n2"], s), record("b", &[], s)]);
+    watch(&mut sightings, start, (30, 80), |s| vec![record("a", &[], s), record("b", &["n2"], s)]);
     assert!(sightings.none_for("n1", MINUTE, after(start, 80)), "gone since second 20");
     assert!(!sightings.none_for("n2", MINUTE, after(start, 80)), "the other replica has a link");
 }
@@ -35,9 +40,9 @@ async fn a_node_is_unlinked_once_no_record_has_named_it_for_the_whole_time() {
 async fn nothing_is_certain_before_the_records_were_watched_for_the_whole_time() {
     let (mut sightings, start) = (Sightings::default(), Instant::now());
     assert!(!sightings.none_for("n1", MINUTE, start));
-    watch(&mut sightings, start, (0, 50), |s| vec![record("a", "[]", s)]);
+    watch(&mut sightings, start, (0, 50), |s| vec![record("a", &[], s)]);
     assert!(!sightings.none_for("n1", MINUTE, after(start, 59)));
-    watch(&mut sightings, start, (60, 60), |s| vec![record("a", "[]", s)]);
+    watch(&mut sightings, start, (60, 60), |s| vec![record("a", &[], s)]);
     assert!(sightings.none_for("n1", MINUTE, after(start, 60)));
     assert!(!sightings.none_for("n1", MINUTE, after(start, 91)), "the last look was too long ago");
 }
@@ -45,24 +50,24 @@ async fn nothing_is_certain_before_the_records_were_watched_for_the_whole_time()
 #[tokio::test]
 async fn a_gap_in_the_looks_begins_the_watch_anew() {
     let (mut sightings, start) = (Sightings::default(), Instant::now());
-    watch(&mut sightings, start, (0, 60), |s| vec![record("a", "[]", s)]);
-    watch(&mut sightings, start, (100, 100), |s| vec![record("a", "[]", s)]);
+    watch(&mut sightings, start, (0, 60), |s| vec![record("a", &[], s)]);
+    watch(&mut sightings, start, (100, 100), |s| vec![record("a", &[], s)]);
     assert!(!sightings.none_for("n1", MINUTE, after(start, 100)));
 }
 
 #[tokio::test]
 async fn a_record_that_is_not_renewed_says_nothing_after_its_term() {
     let (mut sightings, start) = (Sightings::default(), Instant::now());
-    watch(&mut sightings, start, (0, 70), |_| vec![record("dead", r#"["n1"]"#, 0)]);
+    watch(&mut sightings, start, (0, 70), |_| vec![record("dead", &["n1"], 0)]);
     assert!(!sightings.none_for("n1", MINUTE, after(start, 70)), "it counted up to second 20");
-    watch(&mut sightings, start, (80, 80), |_| vec![record("dead", r#"["n1"]"#, 0)]);
+    watch(&mut sightings, start, (80, 80), |_| vec![record("dead", &["n1"], 0)]);
     assert!(sightings.none_for("n1", MINUTE, after(start, 80)));
 }
 
 #[tokio::test]
 async fn a_record_that_cannot_be_read_may_mean_any_node() {
     let (mut sightings, start) = (Sightings::default(), Instant::now());
-    watch(&mut sightings, start, (0, 120), |s| vec![record("newer", r#"{"nodes":["n1"]}"#, s)]);
+    watch(&mut sightings, start, (0, 120), |s| vec![strange("other", r#"["n1"]"#, s)]);
     assert!(!sightings.none_for("n1", MINUTE, after(start, 120)));
 }
 
