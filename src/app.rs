@@ -2,6 +2,7 @@
 
 mod controller;
 mod driver;
+mod files;
 mod inspect;
 mod lost;
 mod node;

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tonic::service::Routes;
 
-use super::AppError;
+use super::{AppError, files};
 use crate::cluster::authority::Authority;
 use crate::cluster::{
     Cluster, Election, Events, Labels, Leadership, LostGroups, Nodes, Replica, Replicas, Tokens,
@@ -211,6 +211,8 @@ impl Crew {
 /// # Errors
 /// See [`AppError`].
 pub(super) async fn run(config: ControllerConfig, shutdown: CancellationToken) -> Result<Drained, AppError> {
+    let files = files::raise().map_err(|error| AppError::Start(error.into()))?;
+    tracing::info!(files, "as many files may be open: each linked node takes one");
     let doors = Doors::open(&config).await?;
     let cluster = Cluster::connect(&config.namespace).await?;
     controller(config, cluster, doors, Tuning::default(), Pace::default(), shutdown).await

@@ -15,10 +15,14 @@ use super::rig::until;
 
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/quarry/leases";
 
+/// How many files a controller may have open before it asks for more: fewer than any machine lets it ask for.
+/// Container runtimes do likewise, with 1024.
+const FILES: u64 = 512;
+
 /// A free port of loopback.
 const ANY_PORT: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0));
 
-pub(super) struct Process(pub(super) Child);
+pub(crate) struct Process(pub(crate) Child);
 
 impl Drop for Process {
     fn drop(&mut self) {
@@ -29,11 +33,21 @@ impl Drop for Process {
 
 /// A controller that serves on `csi.sock` in that folder, and finds the API server by `kubeconfig` there.
 pub(super) fn command(dir: &std::path::Path, link: SocketAddr) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_quarry"));
+    command_of(env!("CARGO_BIN_EXE_quarry"), dir, link, ANY_PORT)
+}
+
+/// The same of that driver, which shows its metrics at `health`.
+pub(crate) fn command_of(
+    driver: &str,
+    dir: &std::path::Path,
+    link: SocketAddr,
+    health: SocketAddr,
+) -> Command {
+    let mut command = Command::new("/bin/sh");
     command
-        .arg("controller")
-        .arg(format!("--link-address={link}"))
-        .args(["--health-address=127.0.0.1:0", "--grace-period=20s"])
+        .args(["-c", &format!("ulimit -S -n {FILES} && exec \"$0\" \"$@\""), driver, "controller"])
+        .args([format!("--link-address={link}"), format!("--health-address={health}")])
+        .arg("--grace-period=20s")
         .env_clear()
         .env("CSI_ENDPOINT", dir.join("csi.sock"))
         .env("POD_NAMESPACE", "quarry")
@@ -44,7 +58,7 @@ pub(super) fn command(dir: &std::path::Path, link: SocketAddr) -> Command {
     command
 }
 
-pub(super) fn kubeconfig(dir: &std::path::Path, server: &str) {
+pub(crate) fn kubeconfig(dir: &std::path::Path, server: &str) {
     let text = format!(
         "{{apiVersion: v1, kind: Config, current-context: c, contexts: [{{name: c, context: {{cluster: c, user: u}}}}], \
          clusters: [{{name: c, cluster: {{server: '{server}'}}}}], users: [{{name: u, user: {{}}}}]}}"
@@ -70,6 +84,8 @@ async fn the_controller_serves_until_it_is_asked_to_end_and_leaves_nothing_behin
     server
         .until("it has recorded its links", |server| server.get(LEASES, "controller-1.links").is_some())
         .await;
+    let [soft, hard] = open_files(process.0.id());
+    assert!(soft == hard && soft > FILES, "it may have {soft} files open, and could have {hard}");
     kill(Pid::from_raw(process.0.id().try_into().unwrap()), Signal::SIGTERM).unwrap();
     let ended = tokio::task::spawn_blocking(move || {
         let status = process.0.wait().unwrap();
@@ -84,6 +100,14 @@ async fn the_controller_serves_until_it_is_asked_to_end_and_leaves_nothing_behin
     assert_eq!(server.get(LEASES, "quarry-controller").unwrap()["spec"]["holderIdentity"], "");
     assert!(server.get(LEASES, "controller-1.links").is_none());
     assert!(!dir.path().join("csi.sock").exists());
+}
+
+/// How many files a process may have open, and how many it may ask for (proc(5)).
+fn open_files(pid: u32) -> [u64; 2] {
+    let limits = std::fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files")).unwrap();
+    let mut numbers = line.split_whitespace().map(|number| number.parse().unwrap_or(u64::MAX));
+    [numbers.next().unwrap(), numbers.next().unwrap()]
 }
 
 #[test]
