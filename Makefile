@@ -2,8 +2,8 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup check lab-tests sanity cluster-tests test soak bench lab image manifests cluster-build cluster-up cluster-down cluster \
-	e2e demo
+.PHONY: help setup check lab-tests sanity cluster-tests test soak bench bench-scale lab image manifests cluster-build cluster-up \
+	cluster-down cluster e2e demo
 
 # What is run is built in one way only: with another choice of targets cargo builds most of it once more.
 build := cargo build --workspace --bins --examples
@@ -42,13 +42,19 @@ soak: setup ## Load the driver for longer, kill it, cut the power: make soak SEC
 	QUARRY_LOAD_SECONDS=$(or $(SECONDS),120) QUARRY_LOAD_CUTS=$(or $(CUTS),100) QUARRY_LOAD_MOMENTS=$(or $(MOMENTS),300) \
 		$(if $(SEED),QUARRY_LOAD_SEED=$(SEED)) cargo test --test integration -- load:: crash::order::
 
-bench: override export QUARRY_BENCH_DRIVER := $(abspath $(or $(CARGO_TARGET_DIR),target))/release/quarry
-bench: ## Measure the driver beside stock LVM, in a guest, up to two hours: make bench SAMPLES=100
+bench bench-scale: override export QUARRY_BENCH_DRIVER := $(abspath $(or $(CARGO_TARGET_DIR),target))/release/quarry
+bench: ## Measure the driver beside stock LVM, in a guest, and bench-scale, over two hours: make bench SAMPLES=100
 	@.ci/setup fio
 	cargo build --release --package quarry --bin quarry
 	$(build)
 	QUARRY_BENCH_SAMPLES=$(or $(SAMPLES),100) cargo test --quiet --test integration -- \
 		--ignored --exact bench::against_stock_lvm
+	@$(MAKE) --no-print-directory bench-scale
+
+bench-scale: ## Measure a controller with very many nodes, on this machine: make bench-scale NODES='1000 10000'
+	cargo build --release --package quarry --bin quarry
+	QUARRY_BENCH_NODES='$(or $(NODES),1000 10000)' cargo test --quiet --profile crowd --test integration -- \
+		--ignored --exact bench::scale::many_nodes_on_one_controller
 
 lab: override export CMD := $(value CMD)
 lab: ## Run CMD in a guest with a 4 GiB disk, after make setup: make lab CMD='lsblk'

@@ -11,6 +11,8 @@
 //!   samples        percentiles         report   the table, and the JSON
 //! ```
 //!
+//! `scale` is a measurement of its own, on the host: a controller with very many nodes.
+//!
 //! Both sides are timed by this program: ours from the call to the answer over the driver's socket, stock from the
 //! start of the process to its exit. Nothing here fails because it is slow.
 
@@ -25,6 +27,7 @@ mod publish;
 mod report;
 mod rounds;
 mod samples;
+mod scale;
 mod stock;
 
 use std::path::{Path, PathBuf};

@@ -19,6 +19,7 @@ mod rotation;
 mod volumes;
 mod waiting;
 
-pub(crate) use api_server::ApiServer;
+pub(crate) use api_server::{ApiServer, token};
 pub(crate) use permissions::PERMITTED;
-pub(crate) use rig::{Replica, hasty};
+pub(crate) use process::{Process, command_of, kubeconfig};
+pub(crate) use rig::{Replica, at_node, bundle, hasty};

@@ -40,11 +40,15 @@ impl Volume {
     }
 }
 
+/// The path of the driver that is measured.
+pub(super) fn driver() -> String {
+    std::env::var(DRIVER).unwrap_or_else(|_| env!("CARGO_BIN_EXE_quarry").to_owned())
+}
+
 impl Ours {
     /// Starts the driver on [`VG`]; `log` is the level that it logs at.
     pub(super) async fn start(log: &str) -> Self {
-        let binary = std::env::var(DRIVER).unwrap_or_else(|_| env!("CARGO_BIN_EXE_quarry").to_owned());
-        let mut command = Command::new(binary);
+        let mut command = Command::new(driver());
         command.args(["standalone", "--volume-group", VG, "--log", log]);
         let driver = Driver::launch(command).await;
         let client = driver.client().await;

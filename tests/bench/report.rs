@@ -106,6 +106,18 @@ impl Report {
     }
 }
 
+/// Puts figures in place of those of the same names in a list of others, which need not be there.
+pub(super) fn merge(figures: &Path, into: &Path) {
+    let read = |path: &Path| -> Vec<serde_json::Value> {
+        serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+    };
+    let new = read(figures);
+    let mut all = if into.exists() { read(into) } else { Vec::new() };
+    all.retain(|old| new.iter().all(|figure| figure["name"] != old["name"]));
+    all.extend(new);
+    std::fs::write(into, serde_json::to_string_pretty(&all).unwrap() + "\n").unwrap();
+}
+
 /// Shows the table on the host while it grows, to its end when this is dropped.
 pub(super) struct Shown {
     ended: Arc<AtomicBool>,
@@ -179,5 +191,28 @@ mod tests {
             {"name": "idle_commands_per_minute", "ours": 1.0, "reference": null, "ratio": null, "unit": "1/min"},
         ]);
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn newer_figures_take_the_place_of_older_ones() {
+        let folder = tempfile::tempdir().unwrap();
+        let [new, all] = ["new", "all"].map(|name| folder.path().join(name));
+        let names = |figures: &str| {
+            std::fs::write(&new, figures).unwrap();
+            merge(&new, &all);
+            let found: serde_json::Value =
+                serde_json::from_str(&std::fs::read_to_string(&all).unwrap()).unwrap();
+            found
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|one| format!("{} {}", one["name"], one["ours"]))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            names(r#"[{"name": "a", "ours": 1}, {"name": "b", "ours": 2}]"#),
+            [r#""a" 1"#, r#""b" 2"#]
+        );
+        assert_eq!(names(r#"[{"name": "a", "ours": 3}]"#), [r#""b" 2"#, r#""a" 3"#]);
     }
 }

@@ -159,8 +159,10 @@ impl ApiServer {
             loop {
                 let new: Vec<(u64, Value)> = {
                     let state = server.state();
-                    let new = state.objects.history.iter();
-                    let new = new.filter(|(version, place, _)| *version > seen && covers(&collection, place));
+                    let history = &state.objects.history;
+                    // In order, so that what was seen need not be looked through again.
+                    let new = &history[history.partition_point(|(version, _, _)| *version <= seen)..];
+                    let new = new.iter().filter(|(_, place, _)| covers(&collection, place));
                     new.map(|(version, _, event)| (*version, event.clone())).collect()
                 };
                 for (version, event) in new {
