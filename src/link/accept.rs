@@ -86,8 +86,8 @@ impl Door {
             match connection {
                 Ok((stream, address)) => {
                     let (door, place) = (Arc::clone(&self), self.lobby.enter());
-                    let stop = self.stop.clone();
-                    self.tracker.spawn(stop.run_until_cancelled_owned(door.receive(stream, address, place)));
+                    let (stop, link) = (self.stop.clone(), Box::pin(door.receive(stream, address, place)));
+                    self.tracker.spawn(stop.run_until_cancelled_owned(link));
                 }
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept a connection");
@@ -101,13 +101,15 @@ impl Door {
     async fn receive(self: Arc<Self>, stream: TcpStream, address: SocketAddr, place: Place) {
         let (reviewer, reviews) = (&*self.reviewer, &self.reviews);
         let greeter = Greeter { tls: &self.tls, reviewer, reviews, tuning: &self.tuning };
-        let greeted = match greeter.greet(stream, place).await {
+        // In boxes, here and elsewhere: a task would hold the place of what is over for as long as the link lives, and
+        // three times that of what it is handed to run until something else is cancelled.
+        let greeted = match Box::pin(greeter.greet(stream, place)).await {
             Ok(greeted) => greeted,
             Err(error) => return refused(address, &error),
         };
         let expires = greeted.reviewed.expires;
         let (states, seen) = watch::channel(None);
-        let session = match self.turn_round(greeted, address, seen).await {
+        let session = match Box::pin(self.turn_round(greeted, address, seen)).await {
             Ok(session) => session,
             Err(error) => return tracing::info!(%address, error = chain(&error), "a link ended as it began"),
         };
@@ -153,7 +155,7 @@ impl Door {
             .keep_alive_while_idle(true)
             .handshake(TokioIo::new(Watched::new(greeted.stream, gone.clone())))
             .await?;
-        let (end, lost) = (ended.clone().drop_guard(), gone.clone());
+        let (end, lost, connection) = (ended.clone().drop_guard(), gone.clone(), Box::pin(connection));
         self.tracker.spawn(async move {
             if let Some(Err(error)) = lost.run_until_cancelled(connection).await {
                 tracing::info!(%address, error = chain(&error), "a link failed");

@@ -16,6 +16,6 @@ where
     F::Output: Send + 'static,
 {
     fn execute(&self, work: F) {
-        self.tracker.spawn(self.gone.clone().run_until_cancelled_owned(work));
+        self.tracker.spawn(self.gone.clone().run_until_cancelled_owned(Box::pin(work)));
     }
 }

@@ -17,7 +17,8 @@ pub async fn take_in(
 ) {
     while let Some(Some(session)) = stop.run_until_cancelled(sessions.recv()).await {
         fleet.linked(&session);
-        tracker.spawn(stop.clone().run_until_cancelled_owned(listen(Arc::clone(&fleet), session)));
+        let listen = Box::pin(listen(Arc::clone(&fleet), session));
+        tracker.spawn(stop.clone().run_until_cancelled_owned(listen));
     }
 }
 
