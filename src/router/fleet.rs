@@ -195,7 +195,7 @@ impl Fleet {
     /// The names of all groups that are shown.
     pub(super) fn group_names(&self) -> BTreeSet<VgName> {
         let members = self.members();
-        let states = members.values().filter(|member| member.link.is_some()).flat_map(|member| &member.state);
+        let states = members.all().filter(|member| member.link.is_some()).flat_map(|member| &member.state);
         states.flat_map(|state| &state.groups).map(|group| group.name.clone()).collect()
     }
 

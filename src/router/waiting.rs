@@ -1,4 +1,4 @@
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -34,6 +34,7 @@ pub struct Waiting {
 struct Read {
     classes: HashMap<String, Option<ClassView>>,
     pods: HashMap<String, Vec<StartingPod>>,
+    groups: Option<BTreeSet<VgName>>,
 }
 
 impl Waiting {
@@ -81,8 +82,12 @@ impl Waiting {
             class.topology_keys.iter().map(String::as_str).filter(|key| *key != NODE_KEY).collect();
         if !strange.is_empty() {
             self.tell(claim, "TopologyKeyUnknown", unknown_key(&claim.class, &strange));
-        } else if let Some(vg) = self.group_nowhere(&class) {
-            self.tell(claim, "VolumeGroupUnknown", self.unknown_group(&claim.class, &vg));
+        } else if let Some(vg) = self.group_nowhere(&class, read) {
+            self.tell(
+                claim,
+                "VolumeGroupUnknown",
+                unknown_group(&claim.class, &vg, read.groups(&self.fleet)),
+            );
         } else if class.waits_for_pod && !claim.has_node {
             let pods = read.pods(&self.cluster, &claim.namespace).await?;
             if let Some(pod) = pods.iter().find(|pod| pod.claims.contains(&claim.name))
@@ -96,20 +101,11 @@ impl Waiting {
 
     /// The group that the class names, where no node has it. Parameters that make no sense are refused when a volume
     /// is asked for.
-    fn group_nowhere(&self, class: &ClassView) -> Option<VgName> {
+    fn group_nowhere(&self, class: &ClassView, read: &mut Read) -> Option<VgName> {
         let given = class.parameters.iter().map(|(key, value)| (key.as_str(), value.as_str()));
         let vg = ClassParameters::parse(given).ok()?.volume_group?;
-        let names = self.fleet.group_names();
+        let names = read.groups(&self.fleet);
         (!self.fleet.is_new() && !names.is_empty() && !names.contains(&vg)).then_some(vg)
-    }
-
-    fn unknown_group(&self, class: &str, vg: &VgName) -> String {
-        let names: Vec<String> = self.fleet.group_names().iter().map(ToString::to_string).collect();
-        format!(
-            "StorageClass {class} names volume group {vg}, and no node that is connected has one of that name that \
-             Quarry is told to use: no volume can be made. There are: {}",
-            names.join(", ")
-        )
     }
 
     /// The scheduler gives a pod its node only when its claims have volumes: one that has none even now, after
@@ -134,6 +130,10 @@ impl Read {
         Ok(self.classes.get(name).cloned().flatten())
     }
 
+    fn groups(&mut self, fleet: &Fleet) -> &BTreeSet<VgName> {
+        self.groups.get_or_insert_with(|| fleet.group_names())
+    }
+
     async fn pods(&mut self, cluster: &Cluster, namespace: &str) -> Result<&[StartingPod], ClusterError> {
         if !self.pods.contains_key(namespace) {
             self.pods.insert(namespace.to_owned(), cluster.starting_pods(namespace).await?);
@@ -147,6 +147,15 @@ fn unknown_key(class: &str, keys: &[&str]) -> String {
         "StorageClass {class} has allowedTopologies with {}, and the nodes of {DRIVER_NAME} are known by {NODE_KEY} \
          only: no volume can be made. Make the class anew with that key, or without allowedTopologies",
         keys.join(" and ")
+    )
+}
+
+fn unknown_group(class: &str, vg: &VgName, there: &BTreeSet<VgName>) -> String {
+    let names: Vec<String> = there.iter().map(ToString::to_string).collect();
+    format!(
+        "StorageClass {class} names volume group {vg}, and no node that is connected has one of that name that \
+         Quarry is told to use: no volume can be made. There are: {}",
+        names.join(", ")
     )
 }
 

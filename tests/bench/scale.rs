@@ -10,6 +10,7 @@ mod nodes;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use lab::Dice;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use self::controller::Controller;
@@ -17,7 +18,6 @@ use self::nodes::Nodes;
 use super::report::{self, Figure, Report};
 use super::samples::{Samples, ms};
 use super::target;
-use crate::dice::Dice;
 use crate::driver;
 use crate::router::ApiServer;
 
