@@ -189,6 +189,7 @@ impl Crew {
         let waiting = Waiting {
             fleet: Arc::clone(&parts.fleet),
             cluster: self.cluster.clone(),
+            nodes: parts.nodes.clone(),
             leadership: leadership.clone(),
             events: parts.events.clone(),
         };
@@ -211,8 +212,12 @@ impl Crew {
 /// # Errors
 /// See [`AppError`].
 pub(super) async fn run(config: ControllerConfig, shutdown: CancellationToken) -> Result<Drained, AppError> {
-    let files = files::raise().map_err(|error| AppError::Start(error.into()))?;
-    tracing::info!(files, "as many files may be open: each linked node takes one");
+    match files::raise() {
+        Ok(files) => tracing::info!(files, "as many files may be open: each linked node takes one"),
+        Err(error) => {
+            tracing::warn!(%error, "the limit of open files cannot be raised: each linked node takes one")
+        }
+    }
     let doors = Doors::open(&config).await?;
     let cluster = Cluster::connect(&config.namespace).await?;
     controller(config, cluster, doors, Tuning::default(), Pace::default(), shutdown).await

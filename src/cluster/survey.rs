@@ -43,14 +43,13 @@ impl Cluster {
     /// # Errors
     /// The API server did not tell all of them.
     pub async fn node_views(&self) -> Result<Vec<NodeView>, ClusterError> {
-        let nodes = all("list the nodes", &Api::<Node>::all(self.client.clone())).await?;
         let view = |node: Node| {
             let conditions = node.status.as_ref().and_then(|status| status.conditions.as_ref());
             let ready = conditions
                 .is_some_and(|all| all.iter().any(|one| one.type_ == "Ready" && one.status == "True"));
-            NodeView { name: node.name_any(), ready, groups: groups_of(node.labels()) }
+            Some(NodeView { name: node.name_any(), ready, groups: groups_of(node.labels()) })
         };
-        Ok(nodes.into_iter().map(view).collect())
+        all("list the nodes", &Api::all(self.client.clone()), view).await
     }
 
     /// The PersistentVolumes of one driver.
@@ -58,9 +57,8 @@ impl Cluster {
     /// # Errors
     /// The API server did not tell all of them.
     pub async fn volume_views(&self, driver: &str) -> Result<Vec<VolumeView>, ClusterError> {
-        let api: Api<PersistentVolume> = Api::all(self.client.clone());
-        let volumes = all("list the PersistentVolumes", &api).await?;
-        Ok(volumes.into_iter().filter_map(|volume| view(driver, volume)).collect())
+        let api = Api::all(self.client.clone());
+        all("list the PersistentVolumes", &api, |volume| view(driver, volume)).await
     }
 }
 
@@ -72,8 +70,12 @@ fn view(driver: &str, volume: PersistentVolume) -> Option<VolumeView> {
     Some(VolumeView { name, handle: csi.volume_handle, claim, capacity })
 }
 
-/// All objects of a kind, page by page.
-async fn all<K>(what: &'static str, api: &Api<K>) -> Result<Vec<K>, ClusterError>
+/// What is wanted of all objects of a kind. They come page by page, and nothing else is kept of them.
+async fn all<K, T>(
+    what: &'static str,
+    api: &Api<K>,
+    view: impl Fn(K) -> Option<T>,
+) -> Result<Vec<T>, ClusterError>
 where
     K: Clone + DeserializeOwned + std::fmt::Debug + Resource,
 {
@@ -83,7 +85,7 @@ where
         page.continue_token = token;
         let list = ask(what, api.list(&page)).await?;
         token = list.metadata.continue_.filter(|token| !token.is_empty());
-        found.extend(list.items);
+        found.extend(list.items.into_iter().filter_map(&view));
         if token.is_none() {
             return Ok(found);
         }

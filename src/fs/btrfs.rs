@@ -54,23 +54,22 @@ impl FileSystem for Btrfs {
         by_code(runner, query(Program::Btrfs, arguments)).await
     }
 
-    async fn size(&self, device: &Path, mount_point: Option<&Path>) -> Result<Bytes, FsError> {
-        match mount_point {
-            None => Ok(look(device).await?.superblock.size()),
-            Some(mount_point) => extent::mounted(mount_point).await,
-        }
+    /// From the superblock, which a mounted btrfs writes through the device's page cache with each commit; what it
+    /// tells by statvfs(3) is half of that where data are kept twice (`btrfs_statfs`).
+    async fn size(&self, device: &Path, _: Option<&Path>) -> Result<Bytes, FsError> {
+        Ok(look(device).await?.superblock.size())
     }
 
     async fn grow(&self, runner: &dyn Runner, mount_point: &Path, device: &Path) -> Result<Growth, FsError> {
         let Look { superblock, device_size: available } = look(device).await?;
-        let (from, least) = (extent::mounted(mount_point).await?, superblock.sector_size());
+        let (from, least) = (superblock.size(), superblock.sector_size());
         if !extent::has_room(device, from, available, least)? {
             return Ok(Growth::Nothing);
         }
         let words = ["filesystem", "resize", "max"].map(OsStr::new).into_iter();
         let invocation = Invocation::change(Program::Btrfs, words.chain([mount_point.as_os_str()]));
         run_ok(runner, invocation).await?;
-        extent::grown(device, (from, extent::mounted(mount_point).await?), available, least)
+        extent::grown(device, (from, look(device).await?.superblock.size()), available, least)
     }
 }
 

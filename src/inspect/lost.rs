@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::table::{NOTHING, table};
 use crate::cluster::{NodeView, VolumeView};
@@ -53,8 +53,9 @@ pub fn missing(
             groups.entry(id.vg).or_default().push(volume);
         }
     }
+    let labelled = labelled(nodes);
     let all = groups.into_iter().map(|(vg, volumes)| Missing {
-        node: labelled(nodes, &vg).cloned(),
+        node: labelled.get(&vg).map(|node| (*node).clone()),
         declared: declared.get(&vg).cloned(),
         vg,
         volumes,
@@ -62,9 +63,11 @@ pub fn missing(
     all.filter(|group| group.declared.is_some() || !group.is_there()).collect()
 }
 
-/// The node with the group's label; one that is ready before one that is not.
-fn labelled<'a>(nodes: &'a [NodeView], vg: &VgUuid) -> Option<&'a NodeView> {
-    nodes.iter().filter(|node| node.groups.contains(vg)).max_by_key(|node| node.ready)
+/// The nodes by the groups whose labels they have; one that is ready before one that is not.
+fn labelled(nodes: &[NodeView]) -> HashMap<&VgUuid, &NodeView> {
+    let (ready, others): (Vec<_>, Vec<_>) = nodes.iter().partition(|node| node.ready);
+    let all = others.into_iter().chain(ready);
+    all.flat_map(|node| node.groups.iter().map(move |vg| (vg, node))).collect()
 }
 
 /// What it means that a group is declared lost, for people.
@@ -72,7 +75,7 @@ fn labelled<'a>(nodes: &'a [NodeView], vg: &VgUuid) -> Option<&'a NodeView> {
 /// # Errors
 /// It is not to be declared lost.
 pub fn declared(nodes: &[NodeView], volumes: Vec<VolumeView>, vg: &VgUuid) -> Result<String, NotLost> {
-    if let Some(node) = labelled(nodes, vg).filter(|node| node.ready) {
+    if let Some(node) = labelled(nodes).get(vg).filter(|node| node.ready) {
         return Err(NotLost::Ready { vg: vg.clone(), node: node.name.clone() });
     }
     let groups = missing(nodes, volumes, &BTreeMap::new());
@@ -81,7 +84,7 @@ pub fn declared(nodes: &[NodeView], volumes: Vec<VolumeView>, vg: &VgUuid) -> Re
     };
     let lines: Vec<_> = group.volumes.iter().map(volume_line).collect();
     Ok(format!(
-        "Volume group {vg} is declared lost. When these volumes are deleted, that succeeds, and nothing is deleted:\n\n{}\n\
+        "Volume group {vg} is declared lost. When these volumes are deleted while no node shows the group, that succeeds, and nothing is deleted:\n\n{}\n\
          Delete their claims and pods as ever. Should the group be seen again, it comes off the list by itself.\n",
         table(&[&[heading(["VOLUME", "SIZE", "CLAIM"])][..], &lines].concat()),
     ))

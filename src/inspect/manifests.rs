@@ -40,7 +40,10 @@ pub fn manifests(
         let known = match Known::of(volume, volumes) {
             Ok(known) => known,
             Err(why) => {
-                let _ = writeln!(text, "# left out: {}: {why}", volume.path());
+                let claim = volume.claim.as_ref();
+                let of =
+                    claim.map(|claim| format!(" of {}/{}", claim.namespace, claim.name)).unwrap_or_default();
+                let _ = writeln!(text, "# left out: {}{of}: {why}", volume.path());
                 continue;
             }
         };

@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub struct Keeper {
     pub events: Events,
 }
 
-/// What the last look at the list of lost groups had before it.
+/// What the last look that saw the list of lost groups had before it.
 #[derive(Debug, Default)]
 struct LastLook {
     groups: BTreeSet<VgUuid>,
@@ -39,8 +39,8 @@ struct LastLook {
 
 impl LastLook {
     /// Whether there is a new group, or the look is `every` old.
-    fn is_stale(&self, groups: &BTreeMap<VgUuid, BTreeSet<String>>, every: Duration) -> bool {
-        self.at.is_none_or(|at| at.elapsed() >= every) || groups.keys().any(|vg| !self.groups.contains(vg))
+    fn is_stale(&self, groups: &BTreeSet<VgUuid>, every: Duration) -> bool {
+        self.at.is_none_or(|at| at.elapsed() >= every) || !groups.is_subset(&self.groups)
     }
 }
 
@@ -50,8 +50,9 @@ impl Keeper {
         let (mut changes, mut last) = (self.fleet.changes(), LastLook::default());
         loop {
             changes.mark_unchanged();
+            self.look_for_lost(&mut last).await;
             if self.leadership.holds() {
-                self.round(&mut last).await;
+                self.round().await;
             }
             let news = async {
                 sleep(self.fleet.pace().gather).await;
@@ -65,13 +66,17 @@ impl Keeper {
         }
     }
 
-    async fn round(&mut self, last: &mut LastLook) {
-        let groups = self.fleet.groups();
-        if last.is_stale(&groups, self.fleet.pace().away) {
-            self.lost.look(&self.fleet).await;
-            last.at = Some(Instant::now());
+    /// Each replica does this: a node may have a link to one of them only.
+    async fn look_for_lost(&self, last: &mut LastLook) {
+        let groups: BTreeSet<VgUuid> = self.fleet.groups().into_keys().collect();
+        if !last.is_stale(&groups, self.fleet.pace().away) {
+            last.groups = groups;
+        } else if self.lost.look(&self.fleet).await {
+            *last = LastLook { groups, at: Some(Instant::now()) };
         }
-        last.groups = groups.into_keys().collect();
+    }
+
+    async fn round(&mut self) {
         if let Err(error) = self.replicas.look().await {
             tracing::warn!(error = chain(&error), "the records of the replicas' links cannot be read");
         }

@@ -1,4 +1,4 @@
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -10,8 +10,8 @@ use crate::types::{VgUuid, VolumeId, chain};
 /// is lost no more, and comes off the list.
 pub struct Lost {
     list: LostGroups,
-    /// Those that were seen again, and are on the list still.
-    returned: Mutex<BTreeSet<VgUuid>>,
+    /// Those that were seen again and are on the list still, with what the list says of them.
+    returned: Mutex<BTreeMap<VgUuid, String>>,
 }
 
 impl Lost {
@@ -20,29 +20,31 @@ impl Lost {
         Self { list, returned: Mutex::default() }
     }
 
-    fn returned(&self) -> MutexGuard<'_, BTreeSet<VgUuid>> {
+    fn returned(&self) -> MutexGuard<'_, BTreeMap<VgUuid, String>> {
         self.returned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes groups off the list that are shown by nodes now, or were when this last tried. The leader calls it
-    /// when groups came to be shown, and from time to time.
-    pub(super) async fn look(&self, fleet: &Fleet) {
+    /// Takes groups off the list that are shown by nodes now, or were when this last tried, unless they were declared
+    /// lost anew. It is called when groups came to be shown, and from time to time. Gives back whether the list could
+    /// be read.
+    pub(super) async fn look(&self, fleet: &Fleet) -> bool {
         let listed = match self.list.read().await {
             Ok(listed) => listed,
             Err(error) => {
                 tracing::warn!(error = chain(&error), "the lost volume groups are not known");
-                return;
+                return false;
             }
         };
-        self.returned().retain(|vg| listed.contains_key(vg));
-        for vg in listed.into_keys() {
+        self.returned().retain(|vg, note| listed.get(vg) == Some(note));
+        for (vg, note) in listed {
             if !matches!(fleet.owner(&vg), Owner::Nobody) {
-                self.returned().insert(vg.clone());
+                self.returned().insert(vg.clone(), note);
             }
-            if self.returned().contains(&vg) {
+            if self.returned().contains_key(&vg) {
                 self.take_off(&vg).await;
             }
         }
+        true
     }
 
     async fn take_off(&self, vg: &VgUuid) {
@@ -66,7 +68,7 @@ impl Lost {
     /// The API server did not tell.
     pub(super) async fn holds(&self, fleet: &Fleet, vg: &VgUuid) -> Result<bool, ClusterError> {
         let may_be =
-            !fleet.is_new() && matches!(fleet.owner(vg), Owner::Nobody) && !self.returned().contains(vg);
+            !fleet.is_new() && matches!(fleet.owner(vg), Owner::Nobody) && !self.returned().contains_key(vg);
         Ok(may_be && self.list.read().await?.contains_key(vg))
     }
 }

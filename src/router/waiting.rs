@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Fleet;
 use crate::cluster::{
-    ClassView, Cluster, ClusterError, Events, Leadership, Notice, StartingPod, Subject, WaitingClaim,
+    ClassView, Cluster, ClusterError, Events, Leadership, Nodes, Notice, StartingPod, Subject, WaitingClaim,
     WaitingClaims,
 };
 use crate::csi::DRIVER_NAME;
@@ -23,6 +23,8 @@ pub struct Waiting {
     pub fleet: Arc<Fleet>,
     /// The cluster.
     pub cluster: Cluster,
+    /// Its nodes.
+    pub nodes: Nodes,
     /// Whether this replica is the leader.
     pub leadership: Leadership,
     /// Where people are told.
@@ -35,6 +37,8 @@ struct Read {
     classes: HashMap<String, Option<ClassView>>,
     pods: HashMap<String, Vec<StartingPod>>,
     groups: Option<BTreeSet<VgName>>,
+    /// Whether a node that has groups by its labels is not linked: nobody knows their names then.
+    some_away: Option<bool>,
 }
 
 impl Waiting {
@@ -82,13 +86,16 @@ impl Waiting {
             class.topology_keys.iter().map(String::as_str).filter(|key| *key != NODE_KEY).collect();
         if !strange.is_empty() {
             self.tell(claim, "TopologyKeyUnknown", unknown_key(&claim.class, &strange));
-        } else if let Some(vg) = self.group_nowhere(&class, read) {
+            return Ok(());
+        }
+        if let Some(vg) = self.group_nowhere(&class, read) {
             self.tell(
                 claim,
                 "VolumeGroupUnknown",
                 unknown_group(&claim.class, &vg, read.groups(&self.fleet)),
             );
-        } else if class.waits_for_pod && !claim.has_node {
+        }
+        if class.waits_for_pod && !claim.has_node {
             let pods = read.pods(&self.cluster, &claim.namespace).await?;
             if let Some(pod) = pods.iter().find(|pod| pod.claims.contains(&claim.name))
                 && self.still_waits(claim).await?
@@ -99,13 +106,16 @@ impl Waiting {
         Ok(())
     }
 
-    /// The group that the class names, where no node has it. Parameters that make no sense are refused when a volume
+    /// The group that the class names, where no node has it; nothing while a node that may have it is away. Parameters that make no sense are refused when a volume
     /// is asked for.
     fn group_nowhere(&self, class: &ClassView, read: &mut Read) -> Option<VgName> {
         let given = class.parameters.iter().map(|(key, value)| (key.as_str(), value.as_str()));
         let vg = ClassParameters::parse(given).ok()?.volume_group?;
+        if self.fleet.is_new() || read.some_away(&self.fleet, &self.nodes) {
+            return None;
+        }
         let names = read.groups(&self.fleet);
-        (!self.fleet.is_new() && !names.is_empty() && !names.contains(&vg)).then_some(vg)
+        (!names.is_empty() && !names.contains(&vg)).then_some(vg)
     }
 
     /// The scheduler gives a pod its node only when its claims have volumes: one that has none even now, after
@@ -132,6 +142,13 @@ impl Read {
 
     fn groups(&mut self, fleet: &Fleet) -> &BTreeSet<VgName> {
         self.groups.get_or_insert_with(|| fleet.group_names())
+    }
+
+    fn some_away(&mut self, fleet: &Fleet, nodes: &Nodes) -> bool {
+        *self.some_away.get_or_insert_with(|| {
+            let known = nodes.known();
+            known.nodes.iter().any(|(name, node)| !node.groups.is_empty() && !fleet.has_link(name))
+        })
     }
 
     async fn pods(&mut self, cluster: &Cluster, namespace: &str) -> Result<&[StartingPod], ClusterError> {

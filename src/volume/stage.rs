@@ -94,7 +94,8 @@ impl Volumes {
         let size = async |mounted| fs::of(fs).size(&pinned.path(), mounted).await.ok();
         let before = size(None).await;
         self.mount_once(found, fs, device, staging, capability).await?;
-        if before.is_none() || before == size(Some(&staging.to_path())).await {
+        let after = size(Some(&staging.to_path())).await;
+        if before.zip(after).is_none_or(|(before, after)| before == after) {
             return Ok(());
         }
         tracing::info!("its log held a growth: it is mounted once more");

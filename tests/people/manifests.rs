@@ -93,7 +93,7 @@ fn what_cannot_be_brought_back_is_told_and_left_out() {
         let text = told(&arguments);
         for line in [
             format!("# left out: {}: it was made for no claim", nobodys.lv()),
-            format!("# left out: {}: it holds nothing yet", blank.lv()),
+            format!("# left out: {} of prod/blank: it holds nothing yet", blank.lv()),
             format!("# left out: {}: its tags have version 9", strange.lv()),
         ] {
             assert!(text.contains(&line), "{line}: {text}");

@@ -2,12 +2,13 @@
 
 use std::process::Output;
 
+use quarry::router::Pace;
 use serde_json::json;
 use tonic::Code;
 
 use super::api_server::ApiServer;
 use super::process::kubeconfig;
-use super::rig::{MIB, Node, Replica, at_node, hasty, linked, patient, refused, until, vg_uuid};
+use super::rig::{BOUND, MIB, Node, Replica, at_node, hasty, linked, patient, refused, until, vg_uuid};
 
 const CLAIM: &str = "pvc-3f6f0e3c-5d0a-4a55-9c8c-1d6f3b3c2f10";
 
@@ -63,6 +64,34 @@ async fn nothing_counts_as_deleted_while_the_list_cannot_be_read() {
     refused(replica.delete(&id(1)).await, Code::Unavailable, "whether its volume group is lost is not known");
     server.heal();
     replica.delete(&id(1)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_group_that_one_replica_alone_sees_again_is_lost_no_more_for_any() {
+    let server = ApiServer::new();
+    server.declare_lost(&[&vg_uuid(1)]);
+    let leader = Replica::start_as("replica-1", server.cluster(), hasty(), |_| {}).await;
+    let other = Replica::start_as("replica-2", server.cluster(), hasty(), |_| {}).await;
+    until("it is new no more", async || leader.delete(&id(1)).await.err(), Option::is_none).await;
+    let _node = Node::start(&server, "n1", 1, &[other.address]);
+    linked(&other, "n1").await;
+    server.until("it is off the list", |server| server.declared_lost().is_empty()).await;
+    refused(leader.delete(&id(1)).await, Code::Unavailable, "no connected node");
+}
+
+#[tokio::test]
+async fn a_group_that_was_seen_while_the_list_could_not_be_read_is_lost_no_more() {
+    let server = ApiServer::new();
+    server.declare_lost(&[&vg_uuid(1)]);
+    let replica = Replica::start(&server, Pace { away: BOUND, ..hasty() }).await;
+    server.until("the list is read", |server| server.asked_for("GET", "quarry-lost") > 0).await;
+    server.fault("GET", "quarry-lost", super::api_server::Fault::Code(500));
+    let _node = Node::start(&server, "n1", 1, &[replica.address]);
+    linked(&replica, "n1").await;
+    let asked = server.asked_for("GET", "quarry-lost");
+    server.until("it is asked again", |server| server.asked_for("GET", "quarry-lost") > asked + 1).await;
+    server.heal();
+    server.until("it is off the list", |server| server.declared_lost().is_empty()).await;
 }
 
 /// `quarry lost` with these arguments, as in the controller's pod.

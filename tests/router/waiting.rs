@@ -6,7 +6,7 @@ use quarry::router::Pace;
 use serde_json::{Value, json};
 
 use super::api_server::{ApiServer, Fault};
-use super::rig::{Node, Replica, hasty, patient};
+use super::rig::{Node, Replica, hasty, patient, vg_uuid};
 
 const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
 const CLAIMS: &str = "/api/v1/namespaces/prod/persistentvolumeclaims";
@@ -141,6 +141,13 @@ async fn a_class_that_names_a_group_that_is_nowhere_is_named() {
     );
     rounds(&server).await;
     assert!(server.events("there").is_empty() && server.events("senseless").is_empty());
+    // A node that has groups, and nobody knows their names.
+    server.put_node("n2", json!({(format!("vg.lvm.csi.quarry/{}", vg_uuid(2))): "true"}));
+    claim(&server, "later", "nowhere");
+    rounds(&server).await;
+    assert!(server.events("later").is_empty(), "a node is away");
+    server.delete("/api/v1/nodes", "n2");
+    told(&server, "later").await;
 }
 
 #[tokio::test]

@@ -34,6 +34,24 @@ fn mount_options(path: &Path) -> String {
     sh(&format!("findmnt -no OPTIONS {}", path.display()))
 }
 
+/// Such a file system tells half of its size.
+#[test]
+fn a_btrfs_that_keeps_its_data_twice_is_staged_and_grows_like_any_other() {
+    with_driver(async |driver, client| {
+        let wanted = request("pvc-a", Mode::Btrfs, 512 * MIB, &[("mkfsOptions", "data=dup")]);
+        client.clone().create_with(wanted).await.unwrap();
+        let volume = Volume::existing(&client, "pvc-a", Mode::Btrfs);
+        volume.prepared().await;
+        volume.start().await;
+        assert_eq!(volume.expand(768 * MIB).await.unwrap(), 768 * MIB);
+        assert_eq!(volume.expand(768 * MIB).await.unwrap(), 768 * MIB);
+        let told = nix::sys::statvfs::statvfs(&volume.staging).unwrap().blocks() * 4096;
+        assert_eq!(told, 384 * MIB, "half, as everything is there twice");
+        assert!(!driver.log().has(&["mounted once more"]));
+        volume.end().await;
+    });
+}
+
 /// Linux before 6.12 replays a growth of XFS's last allocation group and still takes that for as small as it was,
 /// until it is mounted once more.
 #[test]

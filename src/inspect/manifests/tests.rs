@@ -61,8 +61,7 @@ fn a_claim_that_was_made_anew_gets_its_last_volume() {
     let volumes = [used("pvc-a", "db", Some(1)), used("pvc-b", "db", Some(2)), used("pvc-c", "log", Some(0))];
     let text = printed(&volumes);
     assert_eq!(named(&text), ["pvc-b", "pvc-c"]);
-    let left =
-        "# left out: quarry/pvc-a: quarry/pvc-b was made for its claim prod/db too, and not before it\n";
+    let left = "# left out: quarry/pvc-a of prod/db: quarry/pvc-b was made for its claim prod/db too, and not before it\n";
     assert!(text.contains(left), "{text}");
 }
 
