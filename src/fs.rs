@@ -73,6 +73,12 @@ pub trait FileSystem: Send + Sync {
     /// The device cannot be read, or does not hold this file system.
     async fn size(&self, device: &Path, mount_point: Option<&Path>) -> Result<Bytes, FsError>;
 
+    /// Whether, when its log holds a growth as it is mounted, it has to be mounted once more before anything is done
+    /// in its new part.
+    fn forgets_replayed_growth(&self) -> bool {
+        false
+    }
+
     /// Makes a mounted file system as large as its device. Where it is so already, no program is
     /// started.
     ///

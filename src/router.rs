@@ -31,7 +31,6 @@ mod review;
 mod room;
 mod service;
 mod sessions;
-mod shown;
 mod waiting;
 
 pub use census::census;

@@ -4,6 +4,7 @@
 
 mod access;
 mod block_device;
+mod by_group;
 mod bytes;
 mod call_timeout;
 mod capacity_range;
@@ -32,6 +33,7 @@ mod volume_id;
 
 pub use access::{AccessMode, VolumeCapability, VolumeMode, WantedMode};
 pub use block_device::BlockDevice;
+pub use by_group::ByGroup;
 pub use bytes::Bytes;
 pub use call_timeout::CallTimeout;
 pub use capacity_range::{CapacityRange, RangeError};

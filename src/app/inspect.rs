@@ -2,6 +2,7 @@ use std::io::{self, Write as _};
 use std::num::NonZeroUsize;
 
 use serde::Serialize;
+use tokio::runtime::Runtime;
 
 use super::AppError;
 use crate::config::{LookConfig, LookFlags, ManifestsConfig, Policy, VolumesFlags};
@@ -11,7 +12,7 @@ use crate::inspect::{
 use crate::telemetry::{self, LogFormat};
 
 /// What is logged of a look: what LVM could not read, say.
-pub(super) const LOG: &str = "warn";
+const LOG: &str = "warn";
 
 /// Prints the volumes of this machine, or their manifests.
 pub(super) fn show_volumes(flags: VolumesFlags) -> Result<(), AppError> {
@@ -28,7 +29,7 @@ pub(super) fn show_volumes(flags: VolumesFlags) -> Result<(), AppError> {
                 .map_err(|error| AppError::Output(io::Error::other(error)))?
         }
         None if config.json => json(&rows)?,
-        None => table(&with_heading(VolumeRow::HEADING, rows.iter().map(VolumeRow::cells))),
+        None => table(VolumeRow::HEADING, rows.iter().map(VolumeRow::cells)),
     };
     print(&text)?;
     all_read(&machine)
@@ -38,7 +39,7 @@ pub(super) fn show_volumes(flags: VolumesFlags) -> Result<(), AppError> {
 pub(super) fn show_groups(flags: LookFlags) -> Result<(), AppError> {
     let config = LookConfig::load(flags)?;
     let (_, rows) = looked(&config, async |machine| groups(machine))?;
-    let cells = || table(&with_heading(GroupRow::HEADING, rows.iter().map(GroupRow::cells)));
+    let cells = || table(GroupRow::HEADING, rows.iter().map(GroupRow::cells));
     print(&if config.json { json(&rows)? } else { cells() })
 }
 
@@ -59,10 +60,15 @@ pub(super) fn show_check(flags: LookFlags) -> Result<(), AppError> {
     if count == 0 { Ok(()) } else { Err(AppError::Unhealthy(count)) }
 }
 
-fn looked<T>(config: &LookConfig, then: impl AsyncFnOnce(&Machine) -> T) -> Result<(Machine, T), AppError> {
+/// What a command for people runs on, once its log is there.
+pub(super) fn start() -> Result<Runtime, AppError> {
     let filter = LOG.parse().map_err(|error| AppError::Start(io::Error::other(error)))?;
     telemetry::start(&filter, LogFormat::Text)?;
-    let runtime = super::runtime(NonZeroUsize::MIN).map_err(AppError::Start)?;
+    super::runtime(NonZeroUsize::MIN).map_err(AppError::Start)
+}
+
+fn looked<T>(config: &LookConfig, then: impl AsyncFnOnce(&Machine) -> T) -> Result<(Machine, T), AppError> {
+    let runtime = start()?;
     let scope = Scope {
         selections: config.volume_groups.clone(),
         run_directory: config.run_directory.clone(),
@@ -82,13 +88,6 @@ fn looked<T>(config: &LookConfig, then: impl AsyncFnOnce(&Machine) -> T) -> Resu
 fn all_read(machine: &Machine) -> Result<(), AppError> {
     let unread: Vec<String> = machine.unread().map(|(vg, why)| format!("{vg}: {why}")).collect();
     if unread.is_empty() { Ok(()) } else { Err(AppError::Unread(unread.join("; "))) }
-}
-
-pub(super) fn with_heading<const N: usize>(
-    heading: [&str; N],
-    rows: impl Iterator<Item = [String; N]>,
-) -> Vec<[String; N]> {
-    std::iter::once(heading.map(str::to_owned)).chain(rows).collect()
 }
 
 fn json(rows: &impl Serialize) -> Result<String, AppError> {

@@ -1,23 +1,15 @@
-use std::collections::BTreeMap;
-use std::io;
-use std::num::NonZeroUsize;
-
 use super::AppError;
-use super::inspect::{LOG, print, with_heading};
+use super::inspect::{print, start};
 use crate::cluster::{Cluster, LostGroups, NodeView, VolumeView};
 use crate::config::{LostChange, LostConfig, LostFlags};
 use crate::csi::DRIVER_NAME;
 use crate::inspect::{Missing, declared, missing, table};
-use crate::telemetry::{self, LogFormat};
 use crate::types::VgUuid;
 
 /// Prints the volume groups that are missing or declared lost, or changes which are.
 pub(super) fn show_or_change(flags: LostFlags) -> Result<(), AppError> {
     let config = LostConfig::load(flags)?;
-    let filter = LOG.parse().map_err(|error| AppError::Start(io::Error::other(error)))?;
-    telemetry::start(&filter, LogFormat::Text)?;
-    let runtime = super::runtime(NonZeroUsize::MIN).map_err(AppError::Start)?;
-    let text = runtime.block_on(async {
+    let text = start()?.block_on(async {
         let cluster = Cluster::connect(&config.namespace).await?;
         let list = LostGroups::new(&cluster, &config.config_map);
         match config.change {
@@ -38,8 +30,7 @@ fn shown(groups: &[Missing]) -> String {
     if groups.is_empty() {
         return "No volume group is missing, and none is declared lost.\n".to_owned();
     }
-    let rows = with_heading(Missing::HEADING, groups.iter().map(Missing::cells));
-    table(&rows)
+    table(Missing::HEADING, groups.iter().map(Missing::cells))
         + "\nVolumes of a missing group cannot be deleted, as its disks may come back. If they never will:\n  \
            quarry lost --declare UUID\n"
 }
@@ -52,8 +43,7 @@ async fn declare(cluster: &Cluster, list: &LostGroups, vg: &VgUuid) -> Result<St
 }
 
 async fn withdraw(list: &LostGroups, vg: &VgUuid) -> Result<String, AppError> {
-    let listed: BTreeMap<_, _> = list.read().await?;
-    if !listed.contains_key(vg) {
+    if !list.read().await?.contains_key(vg) {
         return Ok(format!("Volume group {vg} was not declared lost.\n"));
     }
     list.withdraw(vg).await?;

@@ -10,6 +10,9 @@ use super::ClusterError;
 /// How long the API server may take to answer one question.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How many objects come in one answer of a listing.
+pub(super) const PAGE: u32 = 500;
+
 /// How long a connection to the API server may take to come about.
 const CONNECT: Duration = Duration::from_secs(5);
 

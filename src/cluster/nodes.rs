@@ -11,12 +11,10 @@ use kube::{Api, ResourceExt as _};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::api::PAGE;
 use super::vg_label::groups_of;
 use super::{Cluster, PATIENCE};
-use crate::types::VgUuid;
-
-/// How many nodes come in one answer of the first listing.
-const PAGE: u32 = 500;
+use crate::types::{ByGroup, VgUuid};
 
 /// What is kept of a Node object.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -35,7 +33,7 @@ pub struct KnownNodes {
     /// By name.
     pub nodes: HashMap<String, KnownNode>,
     /// Their names, by the groups whose label they have.
-    labelled: HashMap<VgUuid, BTreeSet<String>>,
+    labelled: ByGroup<String>,
 }
 
 impl KnownNodes {
@@ -46,25 +44,16 @@ impl KnownNodes {
 
     /// The nodes that have the group's label, in order.
     pub fn labelled(&self, vg: &VgUuid) -> Vec<&str> {
-        self.labelled.get(vg).into_iter().flatten().map(String::as_str).collect()
+        self.labelled.of(vg).map(String::as_str).collect()
     }
 
-    fn insert(&mut self, name: &str, node: KnownNode) {
-        self.remove(name);
-        for vg in &node.groups {
-            self.labelled.entry(vg.clone()).or_default().insert(name.to_owned());
-        }
-        self.nodes.insert(name.to_owned(), node);
-    }
-
-    fn remove(&mut self, name: &str) {
-        for vg in self.nodes.remove(name).into_iter().flat_map(|node| node.groups) {
-            if let Some(names) = self.labelled.get_mut(&vg) {
-                names.remove(name);
-                if names.is_empty() {
-                    self.labelled.remove(&vg);
-                }
-            }
+    /// The node is so now, or is gone.
+    fn set(&mut self, name: &str, node: Option<KnownNode>) {
+        let before = self.nodes.remove(name).unwrap_or_default();
+        let now = node.iter().flat_map(|node| &node.groups);
+        self.labelled.change(&name.to_owned(), &before.groups, now);
+        if let Some(node) = node {
+            self.nodes.insert(name.to_owned(), node);
         }
     }
 }
@@ -134,7 +123,7 @@ fn apply(
 ) {
     match event {
         Event::Init => *listed = KnownNodes::default(),
-        Event::InitApply(node) => listed.insert(&node.name_any(), look(&node)),
+        Event::InitApply(node) => listed.set(&node.name_any(), Some(look(&node))),
         Event::InitDone => {
             let nodes = KnownNodes { live: true, ..std::mem::take(listed) };
             tracing::info!(nodes = nodes.nodes.len(), "watching the nodes");
@@ -154,10 +143,7 @@ fn seen(known: &watch::Sender<Arc<KnownNodes>>, name: &str, node: Option<KnownNo
         }
         let known = Arc::make_mut(known);
         known.live = true;
-        match node {
-            Some(node) => known.insert(name, node),
-            None => known.remove(name),
-        }
+        known.set(name, node);
         true
     });
 }
@@ -194,7 +180,8 @@ mod tests {
         seen(&known, "n2", None);
         seen(&known, "n3", None);
         assert_eq!([has("a"), has("b"), has("c")], ["", "n1", ""]);
-        assert_eq!(known.borrow().labelled.len(), 1, "nothing is kept of labels that nobody has");
+        let groups = known.borrow().labelled.groups().count();
+        assert_eq!(groups, 1, "nothing is kept of labels that nobody has");
     }
 
     #[test]

@@ -5,13 +5,10 @@ use kube::api::ListParams;
 use kube::{Api, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 
-use super::api::ask;
+use super::api::{PAGE, ask};
 use super::vg_label::groups_of;
 use super::{Cluster, ClusterError};
 use crate::types::VgUuid;
-
-/// How many objects come in one answer.
-const PAGE: u32 = 500;
 
 /// What somebody sees of a node who looks once.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,9 +9,7 @@ use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, ResourceExt as _};
 
 use super::Cluster;
-
-/// How many claims come in one answer of the first listing.
-const PAGE: u32 = 500;
+use super::api::PAGE;
 
 /// The annotation by which the scheduler says which node it chose.
 const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";

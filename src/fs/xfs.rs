@@ -55,6 +55,13 @@ impl FileSystem for Xfs {
         }
     }
 
+    /// Linux before 6.12 replays the growth of the last allocation group, and takes that for as small as it was until it
+    /// is mounted again: what is done in its new part ends with "Structure needs cleaning" (xfs: "update the pag for the
+    /// last AG at recovery time").
+    fn forgets_replayed_growth(&self) -> bool {
+        true
+    }
+
     async fn grow(&self, runner: &dyn Runner, mount_point: &Path, device: &Path) -> Result<Growth, FsError> {
         let Look { superblock, device_size: available } = look(device).await?;
         let size = async || extent::mounted(mount_point).await.map(|told| superblock.with_log(told));

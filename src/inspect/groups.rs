@@ -2,7 +2,7 @@ use serde::Serialize;
 
 use super::Machine;
 use super::machine::Seen;
-use super::table::{NOTHING, size};
+use super::table::{or_nothing, size};
 use crate::lvm::{Health, LvRow, View};
 use crate::types::{Bytes, Owner};
 
@@ -89,8 +89,7 @@ impl GroupRow {
 
     /// The cells of its row.
     pub fn cells(&self) -> [String; 9] {
-        let told =
-            |what: fn(&Content) -> String| self.content.as_ref().map_or_else(|| NOTHING.to_owned(), what);
+        let told = |what: fn(&Content) -> String| or_nothing(self.content.as_ref().map(what));
         let state = match (&self.trouble, self.used) {
             (Some(trouble), _) => trouble.clone(),
             (None, true) => "healthy".to_owned(),

@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, HashMap};
 
-use super::table::{NOTHING, table};
-use crate::cluster::{NodeView, VolumeView};
+use super::table::{NOTHING, or_nothing, table};
+use crate::cluster::{NodeView, VolumeView, vg_label};
 use crate::types::{VgUuid, VolumeId};
 
 /// How many claims a line names.
@@ -25,7 +25,8 @@ pub struct Missing {
 pub enum NotLost {
     /// A node that works has it.
     #[error(
-        "volume group {vg} is on node {node}, which is ready: it is not declared lost. Where only its disks are, Quarry takes the label away from the node after an hour; kubectl label node {node} vg.lvm.csi.quarry/{vg}- does so at once"
+        "volume group {vg} is on node {node}, which is ready: it is not declared lost. Where only its disks are, Quarry takes the label away from the node after an hour; kubectl label node {node} {}- does so at once",
+        vg_label(vg)
     )]
     Ready {
         /// The group.
@@ -82,21 +83,16 @@ pub fn declared(nodes: &[NodeView], volumes: Vec<VolumeView>, vg: &VgUuid) -> Re
     let Some(group) = groups.into_iter().find(|group| group.vg == *vg) else {
         return Err(NotLost::Unknown(vg.clone()));
     };
-    let lines: Vec<_> = group.volumes.iter().map(volume_line).collect();
+    let lines = group.volumes.iter().map(volume_line);
     Ok(format!(
         "Volume group {vg} is declared lost. When these volumes are deleted while no node shows the group, that succeeds, and nothing is deleted:\n\n{}\n\
          Delete their claims and pods as ever. Should the group be seen again, it comes off the list by itself.\n",
-        table(&[&[heading(["VOLUME", "SIZE", "CLAIM"])][..], &lines].concat()),
+        table(["VOLUME", "SIZE", "CLAIM"], lines),
     ))
 }
 
 fn volume_line(volume: &VolumeView) -> [String; 3] {
-    let or_nothing = |text: &Option<String>| text.clone().unwrap_or_else(|| NOTHING.to_owned());
-    [volume.name.clone(), or_nothing(&volume.capacity), or_nothing(&volume.claim)]
-}
-
-fn heading<const N: usize>(words: [&str; N]) -> [String; N] {
-    words.map(str::to_owned)
+    [volume.name.clone(), or_nothing(volume.capacity.clone()), or_nothing(volume.claim.clone())]
 }
 
 impl Missing {
@@ -109,7 +105,7 @@ impl Missing {
 
     /// The columns of a table.
     pub fn cells(&self) -> [String; 5] {
-        let node = self.node.as_ref().map_or_else(|| NOTHING.to_owned(), |node| node.name.clone());
+        let node = or_nothing(self.node.as_ref().map(|node| node.name.clone()));
         let state = match (&self.declared, &self.node) {
             (Some(note), _) => format!("lost ({note})"),
             (None, Some(_)) => "its node is not ready".to_owned(),

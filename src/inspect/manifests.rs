@@ -41,8 +41,7 @@ pub fn manifests(
             Ok(known) => known,
             Err(why) => {
                 let claim = volume.claim.as_ref();
-                let of =
-                    claim.map(|claim| format!(" of {}/{}", claim.namespace, claim.name)).unwrap_or_default();
+                let of = claim.map(|claim| format!(" of {claim}")).unwrap_or_default();
                 let _ = writeln!(text, "# left out: {}{of}: {why}", volume.path());
                 continue;
             }
@@ -82,12 +81,9 @@ impl<'a> Known<'a> {
         let Some(claim) = &volume.claim else { return Err("it was made for no claim".to_owned()) };
         match all.iter().find(|other| succeeds(other, volume)) {
             None => Ok(Self { volume, tags, claim }),
-            Some(other) => Err(format!(
-                "{} was made for its claim {}/{} too, and not before it",
-                other.path(),
-                claim.namespace,
-                claim.name
-            )),
+            Some(other) => {
+                Err(format!("{} was made for its claim {claim} too, and not before it", other.path()))
+            }
         }
     }
 

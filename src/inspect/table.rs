@@ -1,11 +1,12 @@
 use crate::types::Bytes;
 
-/// Lines of text in columns, the widest cell of each setting its width. The first row is the heading.
-pub fn table<const N: usize>(rows: &[[String; N]]) -> String {
+/// Lines of text in columns under a heading, the widest cell of each setting its width.
+pub fn table<const N: usize>(heading: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
+    let rows: Vec<_> = std::iter::once(heading.map(str::to_owned)).chain(rows).collect();
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: [usize; N] = std::array::from_fn(width);
     let mut text = String::new();
-    for row in rows {
+    for row in &rows {
         let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
         text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
         text.push('\n');
@@ -15,6 +16,11 @@ pub fn table<const N: usize>(rows: &[[String; N]]) -> String {
 
 /// What stands where there is nothing to say.
 pub(super) const NOTHING: &str = "-";
+
+/// A text, if there is one to say.
+pub(super) fn or_nothing(text: Option<String>) -> String {
+    text.unwrap_or_else(|| NOTHING.to_owned())
+}
 
 /// A size for people, in the largest unit that it has one of: rounded down, so that a table never promises
 /// more than there is.
@@ -40,8 +46,8 @@ mod tests {
 
     #[test]
     fn columns_are_as_wide_as_their_widest_cell() {
-        let rows = [["A", "LONG"], ["first", "x"]].map(|row| row.map(str::to_owned));
-        assert_eq!(table(&rows), "A      LONG\nfirst  x\n");
+        let rows = [["first", "x"]].map(|row| row.map(str::to_owned));
+        assert_eq!(table(["A", "LONG"], rows), "A      LONG\nfirst  x\n");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::Machine;
 use super::machine::Seen;
 use super::place::Place;
-use super::table::{NOTHING, size};
+use super::table::{NOTHING, or_nothing, size};
 use crate::device::Dm;
 use crate::fs;
 use crate::lvm::LvRow;
@@ -134,9 +134,8 @@ impl VolumeRow {
 
     /// The cells of its row.
     pub fn cells(&self) -> [String; 8] {
-        let or_nothing = |text: Option<String>| text.unwrap_or_else(|| NOTHING.to_owned());
         [
-            or_nothing(self.claim.as_ref().map(|claim| format!("{}/{}", claim.namespace, claim.name))),
+            or_nothing(self.claim.as_ref().map(Claim::to_string)),
             self.path(),
             size(self.size_bytes),
             or_nothing(self.used_bytes.map(Bytes::new).map(size)),

@@ -4,9 +4,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::member::Member;
-use super::shown::Shown;
 use crate::link::Session;
-use crate::types::{NodeName, VgUuid};
+use crate::types::{ByGroup, NodeName, VgUuid};
 
 /// How long a node is remembered that has no link.
 const MEMORY: Duration = Duration::from_secs(3600);
@@ -19,7 +18,7 @@ const SWEEP: Duration = Duration::from_secs(60);
 #[derive(Debug, Default)]
 pub(super) struct Members {
     by_name: HashMap<NodeName, Member>,
-    shown: Shown,
+    shown: ByGroup<NodeName>,
     swept: Option<Instant>,
 }
 
@@ -43,12 +42,12 @@ impl Members {
 
     /// The nodes that show the group.
     pub(super) fn showing(&self, vg: &VgUuid) -> impl Iterator<Item = &Member> {
-        self.shown.by(vg).iter().filter_map(|node| self.by_name.get(node))
+        self.shown.of(vg).filter_map(|node| self.by_name.get(node))
     }
 
     /// The groups that are shown.
     pub(super) fn groups(&self) -> impl Iterator<Item = &VgUuid> {
-        self.shown.all()
+        self.shown.groups()
     }
 
     /// A link has come.
@@ -67,7 +66,10 @@ impl Members {
         let Some(member) = self.by_name.get_mut(node) else { return false };
         let before = member.shown();
         let changed = change(member);
-        self.shown.change(node, &before, &member.shown());
+        let now = member.shown();
+        if before != now {
+            self.shown.change(node, &before, &now);
+        }
         changed
     }
 

@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::Serialize;
 
@@ -29,6 +30,12 @@ pub struct Claim {
     pub namespace: String,
     /// The claim's name.
     pub name: String,
+}
+
+impl fmt::Display for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
 }
 
 /// What is known of a volume, and stands in its LV's tags and nowhere else.

@@ -13,7 +13,7 @@ pub const NODE_KEY: &str = "lvm.csi.quarry/node";
 pub const VG_KEY_PREFIX: &str = "vg.lvm.csi.quarry";
 
 /// A node's name as a label's value: itself, or a hash of it where Kubernetes would not take it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeName(String);
 
 /// The longest label value that Kubernetes takes, in bytes.

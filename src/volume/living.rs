@@ -45,7 +45,7 @@ impl Volumes {
                 return Err(dead(reason, Some(path.to_path())));
             }
         }
-        self.mount_at(found, fs, device, place.staging, place.capability).await?;
+        self.mount_at(found, fs, device, place).await?;
         match fs::health(&staging).await {
             Health::Alive => Ok(()),
             Health::Dead(reason) => Err(dead(reason, None)),

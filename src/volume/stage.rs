@@ -39,7 +39,9 @@ impl Volumes {
         let device = self.device(&found).await?;
         match found.tags.mode {
             VolumeMode::Block => Ok(()),
-            VolumeMode::Filesystem(fs) => self.mount(&found, fs, &device, staging, capability).await,
+            VolumeMode::Filesystem(fs) => {
+                self.mount(&found, fs, &device, Place { staging, target: None, capability }).await
+            }
         }
     }
 
@@ -63,44 +65,45 @@ impl Volumes {
         found: &Found,
         fs: FsType,
         device: &BlockDevice,
-        staging: &TargetPath,
-        capability: &VolumeCapability,
+        place: Place<'_>,
     ) -> Result<(), VolumeError> {
-        let read_only = capability.access == AccessMode::SingleNodeReaderOnly;
-        match look(staging).await? {
+        let read_only = place.capability.access == AccessMode::SingleNodeReaderOnly;
+        match look(place.staging).await? {
             Some(there) if there.shows == device.number && !there.is_device => {
-                same_rights(found, staging, &there, read_only)?;
-                self.living(found, fs, device, Place { staging, target: None, capability }).await?;
+                same_rights(found, place.staging, &there, read_only)?;
+                self.living(found, fs, device, place).await?;
             }
-            Some(there) => return Err(taken(&found.id, staging, &there)),
-            None => self.mount_at(found, fs, device, staging, capability).await?,
+            Some(there) => return Err(taken(&found.id, place.staging, &there)),
+            None => self.mount_at(found, fs, device, place).await?,
         }
         self.grow_mounted(found, fs, device).await.map(drop)
     }
 
-    /// Mounts the volume where nothing is mounted yet. Where its size changes by that, its log held a growth, and
-    /// it is mounted once more: Linux before 6.12 takes XFS's last allocation group for as small as it was before
-    /// the log was replayed, and ends with "Structure needs cleaning" when something is done in its new part.
+    /// Mounts the volume where nothing is mounted yet: once more where its log held a growth, after which the file
+    /// system does not work in its new part. Its size has changed by the mount then.
     pub(super) async fn mount_at(
         &self,
         found: &Found,
         fs: FsType,
         device: &BlockDevice,
-        staging: &TargetPath,
-        capability: &VolumeCapability,
+        place: Place<'_>,
     ) -> Result<(), VolumeError> {
+        let file_system = fs::of(fs);
+        if !file_system.forgets_replayed_growth() {
+            return self.mount_once(found, fs, device, place).await;
+        }
         let pinned = self.pin(found, device, Access::Read).await?;
         // What cannot be mounted says so itself.
-        let size = async |mounted| fs::of(fs).size(&pinned.path(), mounted).await.ok();
+        let size = async |mounted| file_system.size(&pinned.path(), mounted).await.ok();
         let before = size(None).await;
-        self.mount_once(found, fs, device, staging, capability).await?;
-        let after = size(Some(&staging.to_path())).await;
+        self.mount_once(found, fs, device, place).await?;
+        let after = size(Some(&place.staging.to_path())).await;
         if before.zip(after).is_none_or(|(before, after)| before == after) {
             return Ok(());
         }
         tracing::info!("its log held a growth: it is mounted once more");
-        self.unmount(&found.id, staging).await?;
-        self.mount_once(found, fs, device, staging, capability).await
+        self.unmount(&found.id, place.staging).await?;
+        self.mount_once(found, fs, device, place).await
     }
 
     async fn mount_once(
@@ -108,9 +111,9 @@ impl Volumes {
         found: &Found,
         fs: FsType,
         device: &BlockDevice,
-        staging: &TargetPath,
-        capability: &VolumeCapability,
+        place: Place<'_>,
     ) -> Result<(), VolumeError> {
+        let Place { staging, capability, .. } = place;
         let named = self.dm.by_kernel_name(device).await;
         let device = named.map_err(|error| VolumeError::device(&found.id, "found", error))?;
         let mounted = mount::mount_fs(&device, staging, fs, options(capability), &capability.options).await;

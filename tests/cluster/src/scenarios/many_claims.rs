@@ -8,7 +8,8 @@ use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 use kube::{Api, ResourceExt};
 
-use super::volumes::{MIB, Mode, clear, ensure, gone, is_resized, pair, resize};
+use super::scraped::{NODE_PORT, metrics};
+use super::volumes::{MIB, Mode, bare_pod, clear, ensure, gone, is_resized, pair, resize};
 use crate::audit::{Audit, Mark, Requests};
 use crate::report::Remark;
 use crate::{Cluster, Error, Paths, Space, say, wait};
@@ -33,7 +34,8 @@ const FEW: usize = COUNT / 5;
 pub(super) async fn run(cluster: &Cluster) -> Result<Remark, Error> {
     let audit = Audit::of(&Paths::find()?);
     let bare = cluster.space("many-pods").await?;
-    let without = all_run(&bare, (0..COUNT).map(|number| (name(number), bare_pod(number))).collect()).await?;
+    let without =
+        all_run(&bare, (0..COUNT).map(name).map(|name| (name.clone(), bare_pod(&name))).collect()).await?;
     bare.remove().await?;
 
     let space = cluster.space("many-claims").await?;
@@ -68,11 +70,6 @@ pub(super) async fn run(cluster: &Cluster) -> Result<Remark, Error> {
 
 fn name(number: usize) -> String {
     format!("one-{number}")
-}
-
-fn bare_pod(number: usize) -> String {
-    let with = super::volumes::pod(&name(number), "none", Mode::Filesystem, "");
-    with.replace("persistentVolumeClaim: {claimName: none}", "emptyDir: {}")
 }
 
 /// From the moment that the first is asked for to that when the last is ready. The next is asked for as soon as one
@@ -134,9 +131,7 @@ async fn commands_at_rest(cluster: &Cluster, space: &Space) -> Result<(f64, usiz
 async fn commands(cluster: &Cluster, space: &Space) -> Result<u64, Error> {
     let mut count = 0;
     for pod in cluster.driver_pods("node").await? {
-        let address = pod.status.and_then(|status| status.pod_ip).unwrap_or_default();
-        let url = format!("http://{address}:9809/metrics");
-        let text = space.exec_ok(&name(0), &["wget", "-q", "-O", "-", &url]).await?;
+        let text = metrics(space, &name(0), &pod, NODE_PORT).await?;
         let counts =
             text.lines().filter(|line| line.starts_with("quarry_lvm_command_duration_seconds_count"));
         count += counts.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum::<u64>();

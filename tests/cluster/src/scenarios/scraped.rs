@@ -8,7 +8,10 @@ use crate::report::Remark;
 use crate::{Cluster, Error, Space, wait};
 
 /// The ports of probes and metrics, by the part of the driver.
-const PORTS: [(&str, u16); 2] = [("controller", 9808), ("node", 9809)];
+const PORTS: [(&str, u16); 2] = [("controller", 9808), ("node", NODE_PORT)];
+
+/// That of a node's driver.
+pub(super) const NODE_PORT: u16 = 9809;
 
 pub(super) async fn run(cluster: &Cluster) -> Result<Remark, Error> {
     let space = cluster.space("scraped").await?;
@@ -61,12 +64,17 @@ impl Line {
     }
 }
 
-/// Waits until a pod of the driver shows these.
-async fn shows(space: &Space, pod: &Pod, port: u16, wanted: &[Line]) -> Result<(), Error> {
+/// What a pod of the driver shows at that port to another one, which is called `user`.
+pub(super) async fn metrics(space: &Space, user: &str, pod: &Pod, port: u16) -> Result<String, Error> {
     let address = pod.status.as_ref().and_then(|status| status.pod_ip.clone()).unwrap_or_default();
     let url = format!("http://{address}:{port}/metrics");
+    space.exec_ok(user, &["wget", "-q", "-O", "-", &url]).await
+}
+
+/// Waits until a pod of the driver shows these.
+async fn shows(space: &Space, pod: &Pod, port: u16, wanted: &[Line]) -> Result<(), Error> {
     let look = || async {
-        let text = space.exec_ok("user", &["wget", "-q", "-O", "-", &url]).await?;
+        let text = metrics(space, "user", pod, port).await?;
         match wanted.iter().find(|line| !line.is_in(&text)) {
             Some(line) => Err(Error::other(format!("there is no {line:?} in:\n{text}"))),
             None => Ok(()),

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::volumes::{LIMIT, MIB, Mode, clear, ensure, pair, resize, resized};
+use super::volumes::{LIMIT, MIB, Mode, bare_pod, clear, ensure, pair, resize, resized};
 use crate::report::Remark;
 use crate::{Cluster, Error, Space};
 
@@ -15,27 +15,12 @@ const STEP: u64 = 64 * MIB;
 /// What the file system counts in.
 const BLOCK: u64 = 4096;
 
-/// The same pod as the one with a volume, but for the volume.
-const EMPTY: &str = r#"
-apiVersion: v1
-kind: Pod
-metadata: {name: empty}
-spec:
-  terminationGracePeriodSeconds: 1
-  containers:
-    - name: main
-      image: registry.k8s.io/e2e-test-images/busybox:1.37.0-2
-      command: [sleep, infinity]
-      volumeMounts: [{name: volume, mountPath: /data}]
-  volumes: [{name: volume, emptyDir: {}}]
-"#;
-
 /// From claim and pod applied to pod Ready, less what a pod with an emptyDir takes.
 pub(super) async fn pod_over_empty_dir(cluster: &Cluster) -> Result<Remark, Error> {
     let space = cluster.space("time-pod").await?;
     let (mut empty, mut with_volume) = (Vec::new(), Vec::new());
     for round in 0..ROUNDS {
-        empty.push(time_pod(&space, EMPTY, "empty").await?);
+        empty.push(time_pod(&space, &bare_pod("empty"), "empty").await?);
         let name = format!("volume-{round}");
         with_volume.push(time_pod(&space, &pair(&name, SIZE, Mode::Filesystem, ""), &name).await?);
     }

@@ -43,6 +43,15 @@ pub(super) fn claim(name: &str, bytes: u64, mode: Mode) -> String {
 
 /// A pod that uses a claim and does nothing. `extra` are further fields of its `spec`, in YAML's flow style.
 pub(super) fn pod(name: &str, claim: &str, mode: Mode, extra: &str) -> String {
+    idle(name, mode, &format!("persistentVolumeClaim: {{claimName: {claim}}}"), extra)
+}
+
+/// Such a pod with an emptyDir instead.
+pub(super) fn bare_pod(name: &str) -> String {
+    idle(name, Mode::Filesystem, "emptyDir: {}", "")
+}
+
+fn idle(name: &str, mode: Mode, source: &str, extra: &str) -> String {
     let volume = match mode {
         Mode::Filesystem => "volumeMounts: [{name: volume, mountPath: /data}]",
         Mode::Block => "volumeDevices: [{name: volume, devicePath: /dev/volume}]",
@@ -50,8 +59,7 @@ pub(super) fn pod(name: &str, claim: &str, mode: Mode, extra: &str) -> String {
     format!(
         "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec:\n  terminationGracePeriodSeconds: 1\n  \
          containers:\n    - name: main\n      image: registry.k8s.io/e2e-test-images/busybox:1.37.0-2\n      \
-         command: [sleep, infinity]\n      {volume}\n  \
-         volumes: [{{name: volume, persistentVolumeClaim: {{claimName: {claim}}}}}]\n{extra}"
+         command: [sleep, infinity]\n      {volume}\n  volumes: [{{name: volume, {source}}}]\n{extra}"
     )
 }
 
