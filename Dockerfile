@@ -18,7 +18,7 @@ ARG BTRFS_PROGS=6.2-1*
 COPY deploy/image/collect /collect
 RUN sh /collect "$TARGETARCH" "lvm2=$LVM2" "e2fsprogs=$E2FSPROGS" "util-linux=$UTIL_LINUX" \
     "xfsprogs=$XFSPROGS" "btrfs-progs=$BTRFS_PROGS" \
-    -- lvm mke2fs e2fsck resize2fs blkid mkfs.xfs xfs_repair xfs_growfs mkfs.btrfs btrfs
+    -- lvm mke2fs e2fsck resize2fs blkid mkfs.xfs xfs_repair xfs_growfs xfs_io mkfs.btrfs btrfs
 
 FROM scratch
 ARG BINARY=target/release/quarry

@@ -21,6 +21,8 @@ pub enum Program {
     XfsRepair,
     /// Grows XFS (xfsprogs).
     XfsGrowfs,
+    /// Has XFS write its superblock (xfsprogs).
+    XfsIo,
     /// Makes btrfs (btrfs-progs).
     MkfsBtrfs,
     /// Checks and grows btrfs (btrfs-progs).
@@ -29,7 +31,7 @@ pub enum Program {
 
 impl Program {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Lvm,
         Self::Blkid,
         Self::Mke2fs,
@@ -38,6 +40,7 @@ impl Program {
         Self::MkfsXfs,
         Self::XfsRepair,
         Self::XfsGrowfs,
+        Self::XfsIo,
         Self::MkfsBtrfs,
         Self::Btrfs,
     ];
@@ -53,6 +56,7 @@ impl Program {
             Self::MkfsXfs => "mkfs.xfs",
             Self::XfsRepair => "xfs_repair",
             Self::XfsGrowfs => "xfs_growfs",
+            Self::XfsIo => "xfs_io",
             Self::MkfsBtrfs => "mkfs.btrfs",
             Self::Btrfs => "btrfs",
         }
@@ -64,7 +68,7 @@ impl Program {
             Self::Lvm => "lvm2",
             Self::Blkid => "util-linux",
             Self::Mke2fs | Self::E2fsck | Self::Resize2fs => "e2fsprogs",
-            Self::MkfsXfs | Self::XfsRepair | Self::XfsGrowfs => "xfsprogs",
+            Self::MkfsXfs | Self::XfsRepair | Self::XfsGrowfs | Self::XfsIo => "xfsprogs",
             Self::MkfsBtrfs | Self::Btrfs => "btrfs-progs",
         }
     }

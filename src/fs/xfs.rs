@@ -66,11 +66,14 @@ impl FileSystem for Xfs {
         let Look { superblock, device_size: available } = look(device).await?;
         let size = async || extent::mounted(mount_point).await.map(|told| superblock.with_log(told));
         let (from, least) = (size().await?, superblock.smallest_growth());
-        if !extent::has_room(device, from, available, least)? {
-            return Ok(Growth::Nothing);
+        if extent::has_room(device, from, available, least)? {
+            run_ok(runner, Invocation::change(Program::XfsGrowfs, ["-d".as_ref(), mount_point])).await?;
         }
-        run_ok(runner, Invocation::change(Program::XfsGrowfs, ["-d".as_ref(), mount_point])).await?;
-        extent::grown(device, (from, size().await?), available, least)
+        let to = size().await?;
+        if superblock.size() != to {
+            write_superblock(runner, mount_point, &superblock).await?;
+        }
+        extent::grown(device, (from, to), available, least)
     }
 }
 
@@ -96,6 +99,32 @@ const fn chosen(option: MakeOption) -> &'static [&'static str] {
         MakeOption::ReverseMap => &["-m", "rmapbt=1"],
         _ => &[],
     }
+}
+
+/// Has the superblock of a mounted XFS written to its place on the disk, where the new size stands in its log only for
+/// up to half a minute otherwise. Linux before 6.12 cannot replay a log that tells of use of what XFS has grown by: a
+/// power cut in that time would leave a file system that cannot be mounted (xfs: "update the file system geometry after
+/// recoverying superblock buffers").
+///
+/// What does that is setting the label, here to what it is (`xfs_sync_sb_buf`). Freezing would do it too, but would
+/// stop the user's pod, and for good where the driver ends before it has thawed it.
+async fn write_superblock(
+    runner: &dyn Runner,
+    mount_point: &Path,
+    superblock: &Superblock,
+) -> Result<(), FsError> {
+    let Some(order) = superblock.label().map(relabel) else {
+        tracing::warn!("its label is no word, which xfs_io cannot be told: its new size is written later");
+        return Ok(());
+    };
+    let arguments = ["-c".as_ref(), order.as_ref(), mount_point.as_os_str()];
+    run_ok(runner, Invocation::change(Program::XfsIo, arguments)).await?;
+    Ok(())
+}
+
+/// The command of xfs_io(8) by which a label is set.
+fn relabel(label: &str) -> String {
+    if label.is_empty() { "label -c".to_owned() } else { format!("label -s {label}") }
 }
 
 /// Reads the superblock as it is on the disk. That of a mounted XFS may be older than what has grown.

@@ -1,5 +1,7 @@
 //! The superblock of XFS on the disk (the kernel's fs/xfs/libxfs/xfs_format.h, `struct xfs_dsb`).
 
+use std::ops::Range;
+
 use crate::types::Bytes;
 
 /// How much of it is read, in bytes.
@@ -16,7 +18,11 @@ pub(super) struct Superblock {
     blocks: u64,
     block_size: u64,
     log_blocks: u64,
+    label: [u8; LABEL.end - LABEL.start],
 }
+
+/// Where its label lies (`sb_fname`), which ends with its first zero byte, if it has any.
+const LABEL: Range<usize> = 108..120;
 
 impl Superblock {
     /// Reads a superblock; the error is the reason why it is none.
@@ -35,7 +41,9 @@ impl Superblock {
         // A log on another device takes nothing away from this one.
         let has_log_inside = long(bytes, 48) != 0;
         let log_blocks = if has_log_inside { u64::from(word(bytes, 96)) } else { 0 };
-        Ok(Self { blocks, block_size, log_blocks })
+        let mut label = [0; LABEL.end - LABEL.start];
+        label.copy_from_slice(&bytes[LABEL]);
+        Ok(Self { blocks, block_size, log_blocks, label })
     }
 
     /// The size of the file system.
@@ -46,6 +54,13 @@ impl Superblock {
     /// The size of a mounted file system, which leaves its log out of what it tells (`xfs_fs_statfs`).
     pub(super) const fn with_log(&self, told: Bytes) -> Bytes {
         Bytes::new(told.get().saturating_add(self.log_blocks * self.block_size))
+    }
+
+    /// Its label, as far as it is a word.
+    pub(super) fn label(&self) -> Option<&str> {
+        let label = self.label.split(|byte| *byte == 0).next()?;
+        let is_word = label.iter().all(u8::is_ascii_graphic);
+        std::str::from_utf8(label).ok().filter(|_| is_word)
     }
 
     /// The least that it can grow by, and more than it ever leaves unused.
@@ -93,6 +108,20 @@ mod tests {
         for bytes in [[0; SIZE], superblock(1, 0), superblock(1, 4097), superblock(u64::MAX, 4096)] {
             assert!(Superblock::parse(&bytes).is_err());
         }
+    }
+
+    #[test]
+    fn a_label_is_a_word_or_not_told() {
+        let label = |text: &[u8]| {
+            let mut bytes = superblock(16384, 4096);
+            bytes[LABEL][..text.len()].copy_from_slice(text);
+            Superblock::parse(&bytes).unwrap().label().map(str::to_owned)
+        };
+        assert_eq!(
+            [b"".as_slice(), b"data", b"twelve_chars"].map(label).map(Option::unwrap),
+            ["", "data", "twelve_chars"]
+        );
+        assert_eq!([b"two words".as_slice(), b"\xff", b"a\nb"].map(label), [None, None, None]);
     }
 
     proptest! {
