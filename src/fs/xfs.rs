@@ -66,10 +66,12 @@ impl FileSystem for Xfs {
         let Look { superblock, device_size: available } = look(device).await?;
         let size = async || extent::mounted(mount_point).await.map(|told| superblock.with_log(told));
         let (from, least) = (size().await?, superblock.smallest_growth());
-        if extent::has_room(device, from, available, least)? {
+        let to = if extent::has_room(device, from, available, least)? {
             run_ok(runner, Invocation::change(Program::XfsGrowfs, ["-d".as_ref(), mount_point])).await?;
-        }
-        let to = size().await?;
+            size().await?
+        } else {
+            from
+        };
         if superblock.size() != to {
             write_superblock(runner, mount_point, &superblock).await?;
         }

@@ -1,5 +1,5 @@
-//! A hundred pods with claims, eight starting at a time: how fast they are, beside as many without, what they cost the API server, and
-//! what the driver does while nothing happens to them.
+//! A hundred pods with claims, eight starting at a time: how fast they are, beside as many without, what they cost the
+//! API server, and what the driver does while nothing happens to them.
 
 use std::time::{Duration, Instant};
 
