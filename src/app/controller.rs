@@ -181,6 +181,7 @@ impl Crew {
         let orphans = Orphans {
             fleet: Arc::clone(&parts.fleet),
             cluster: self.cluster.clone(),
+            nodes: parts.nodes.clone(),
             leadership: leadership.clone(),
             events: parts.events.clone(),
             collect: self.config.collect_orphans,

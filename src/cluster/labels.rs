@@ -21,7 +21,7 @@ pub enum LabelError {
     /// Another node has it, and may have the group.
     #[error(
         "volume group {vg} is shown by node {node}, and its label is still on node {on}: it moves once that \
-         node has been away for a minute"
+         node has been away, or without the group, for a minute"
     )]
     Elsewhere {
         /// The group.

@@ -3,7 +3,8 @@ use super::room::Choice;
 use crate::cluster::KnownNodes;
 use crate::types::{GroupState, VgUuid};
 
-/// Why nothing new is made in a group that a node shows.
+/// Why nothing is made or changed in a group that a node shows: what it shows may be a copy, and the volumes be
+/// on another node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Contest {
     /// Another node shows it too: one of them has a copy, or both have the same disks.
@@ -12,7 +13,7 @@ pub(super) enum Contest {
     Labelled { vg: VgUuid, node: String, on: String },
 }
 
-/// What stands against something new in that group of that node.
+/// What stands against making or changing something in that group of that node.
 pub(super) fn contest(fleet: &Fleet, known: &KnownNodes, object: &str, vg: &VgUuid) -> Option<Contest> {
     let mut nodes = fleet.others_with(vg, object);
     if !nodes.is_empty() {

@@ -51,9 +51,10 @@ pub(super) enum RouteError {
         "volume group {vg} is shown by nodes {}: nothing is changed in it until only one shows it", .nodes.join(" and ")
     )]
     Twice { vg: VgUuid, nodes: Vec<String> },
-    /// Something new was to be made in a group that another node may have.
+    /// Something was to be made or changed in a group that another node may have.
     #[error(
-        "volume group {vg} is shown by node {node}, and its label {} is still on node {on}: it moves once that node has been away for a minute",
+        "volume group {vg} is shown by node {node}, and its label {} is still on node {on}: it moves once that \
+         node has been away, or without the group, for a minute",
         vg_label(vg)
     )]
     Elsewhere { vg: VgUuid, node: String, on: String },
@@ -92,14 +93,21 @@ impl From<RouteError> for Status {
     }
 }
 
+impl From<Contest> for RouteError {
+    fn from(contest: Contest) -> Self {
+        match contest {
+            Contest::Twice { vg, nodes } => Self::Twice { vg, nodes },
+            Contest::Labelled { vg, node, on } => Self::Elsewhere { vg, node, on },
+        }
+    }
+}
+
 /// The answer to a create in a group that is contested.
 pub(super) fn in_create(contest: Contest) -> Status {
-    match contest {
+    match contest.into() {
         // Nothing was started, and GetCapacity offers nothing there: let the scheduler choose again.
-        Contest::Twice { vg, nodes } => {
-            Status::resource_exhausted(RouteError::Twice { vg, nodes }.to_string())
-        }
+        twice @ RouteError::Twice { .. } => Status::resource_exhausted(twice.to_string()),
         // This passes within about a minute.
-        Contest::Labelled { vg, node, on } => RouteError::Elsewhere { vg, node, on }.into(),
+        error => error.into(),
     }
 }

@@ -9,13 +9,14 @@ use tonic::Status;
 use uuid::Uuid;
 
 use super::Fleet;
+use super::contest::contest;
 use super::fleet::Linked;
-use crate::cluster::{Cluster, ClusterError, Events, Leadership, Notice, Subject, VolumeHandles};
+use crate::cluster::{Cluster, ClusterError, Events, Leadership, Nodes, Notice, Subject, VolumeHandles};
 use crate::csi::DRIVER_NAME;
 use crate::link::Session;
 use crate::proto::quarry::v1::stock_client::StockClient;
 use crate::proto::quarry::v1::{ListUnusedRequest, RemoveUnusedRequest, UnusedVolume};
-use crate::types::{ClusterId, chain};
+use crate::types::{ClusterId, VolumeId, chain};
 
 /// How long a node may take to list or remove volumes.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -23,7 +24,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Looks for volumes that nobody will ever use, as the leader: those that a create made whose caller gave
 /// up while their node was away. One is an orphan if it was never staged, is older than [`Pace::orphan_age`](super::Pace), no
 /// PersistentVolume has its handle, and its claim is gone or bound to another volume; and if that was so in
-/// two rounds in a row, since what is read of the API server is not read at one moment.
+/// two rounds in a row, since what is read of the API server is not read at one moment. A group that another node
+/// may have too is left out: what is unused in a copy may be in use there.
 ///
 /// Orphans are told of, and removed only where that is asked for.
 pub struct Orphans {
@@ -31,6 +33,8 @@ pub struct Orphans {
     pub fleet: Arc<Fleet>,
     /// The cluster whose claims count.
     pub cluster: Cluster,
+    /// Its nodes.
+    pub nodes: Nodes,
     /// Whether this replica is the leader.
     pub leadership: Leadership,
     /// Where people are told.
@@ -91,6 +95,9 @@ impl Orphans {
         let handles = self.cluster.volume_handles(DRIVER_NAME).await?;
         let (mut found, mut orphans) = (HashSet::new(), 0);
         for (session, volume) in unused {
+            if !self.is_alone(&session, &volume) {
+                continue;
+            }
             let Some(why) = self.judge(&volume, &handles).await? else { continue };
             let key = volume.lv_uuid.clone();
             if suspects.contains(&key) {
@@ -120,6 +127,13 @@ impl Orphans {
             }
         }
         unused
+    }
+
+    /// Whether no other node can have the volume's group.
+    fn is_alone(&self, session: &Session, volume: &UnusedVolume) -> bool {
+        let (known, id) = (self.nodes.known(), volume.volume_id.parse::<VolumeId>());
+        let contested = |id: VolumeId| contest(&self.fleet, &known, session.object(), &id.vg).is_some();
+        known.is_listed() && id.is_ok_and(|id| !contested(id))
     }
 
     /// Why the volume is an orphan; `None` where it is none, or nobody can tell.
@@ -187,6 +201,10 @@ impl Orphans {
         }
         if !self.leadership.holds() {
             return Err("this replica is the leader no more".to_owned());
+        }
+        // The API server may have taken its time.
+        if !self.is_alone(session, volume) {
+            return Err("another node may have its volume group now".to_owned());
         }
         let request = RemoveUnusedRequest {
             volume_id: volume.volume_id.clone(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tonic::{Request, Response, Status};
 
-use super::contest::usable;
+use super::contest::{contest, usable};
 use super::create::Wish;
 use super::error::RouteError;
 use super::fleet::{Owner, Standing};
@@ -55,6 +55,20 @@ impl Router {
             Owner::One(session) => Ok(session),
             Owner::Many(nodes) => Err(RouteError::Twice { vg: id.vg.clone(), nodes }),
             Owner::Nobody => Err(RouteError::Unseen { id: id.clone(), vg: id.vg.clone() }),
+        }
+    }
+
+    /// The owner of a volume that is to be changed. Where another node may have its group too, nobody is: what is
+    /// shown may be a copy, and the volume itself be on a node that is away for a moment.
+    fn sole_owner(&self, id: &VolumeId) -> Result<Session, RouteError> {
+        let owner = self.owner(id)?;
+        let known = self.parts.nodes.known();
+        if !known.is_listed() {
+            return Err(RouteError::Unlisted);
+        }
+        match contest(&self.parts.fleet, &known, owner.object(), &id.vg) {
+            Some(contest) => Err(contest.into()),
+            None => Ok(owner),
         }
     }
 
@@ -120,7 +134,7 @@ impl proto::controller_server::Controller for Router {
             lost::given_up(&self.parts.events, &id);
             return done;
         }
-        let mut owner = node(&self.owner(&id)?);
+        let mut owner = node(&self.sole_owner(&id)?);
         let (caller, _, message) = request.into_parts();
         handed_back(owner.delete_volume(passed_on(&caller, message)).await)
     }
@@ -163,7 +177,7 @@ impl proto::controller_server::Controller for Router {
         span::volume(&request.get_ref().volume_id);
         convert::wanted(request.get_ref().capacity_range.as_ref())?;
         let id = convert::existing(&request.get_ref().volume_id)?;
-        let mut owner = node(&self.owner(&id)?);
+        let mut owner = node(&self.sole_owner(&id)?);
         let (caller, _, message) = request.into_parts();
         handed_back(owner.controller_expand_volume(passed_on(&caller, message)).await)
     }

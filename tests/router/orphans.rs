@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use quarry::cluster::vg_label;
 use quarry::router::Pace;
 use serde_json::json;
 
-use super::api_server::ApiServer;
+use super::api_server::{ApiServer, Fault};
 use super::rig::{Node, Replica, Unused, patient, vg_uuid};
 use crate::metrics::Scrape;
 
@@ -119,6 +120,33 @@ async fn a_claim_that_was_made_anew_or_is_bound_elsewhere_makes_an_orphan() {
 }
 
 #[tokio::test]
+async fn a_volume_in_a_group_that_another_node_may_have_is_not_judged() {
+    let server = ApiServer::new();
+    server.put_node("n0", json!({ vg_label(&vg_uuid(1).parse().unwrap()): "true" }));
+    let (_replica, node) = start(&server, true).await;
+    node.stub.unused(vec![unused(&server)]);
+    rounds(&node, 4).await;
+    assert!(told(&server).is_empty() && !removed(&node), "{:?}", told(&server));
+    // The other node is gone.
+    server.delete("/api/v1/nodes", "n0");
+    server.until("an event", |server| !told(server).is_empty()).await;
+    assert!(removed(&node));
+}
+
+#[tokio::test]
+async fn nothing_is_judged_before_the_nodes_are_listed() {
+    let server = ApiServer::new();
+    server.fault("GET", "/api/v1/nodes", Fault::Code(500));
+    let (_replica, node) = start(&server, true).await;
+    node.stub.unused(vec![unused(&server)]);
+    rounds(&node, 4).await;
+    assert!(told(&server).is_empty() && !removed(&node), "{:?}", told(&server));
+    server.heal();
+    server.until("an event", |server| !told(server).is_empty()).await;
+    assert!(removed(&node));
+}
+
+#[tokio::test]
 async fn a_volume_of_another_cluster_is_never_removed() {
     for other in ["", "another-cluster"] {
         let server = ApiServer::new();
@@ -149,13 +177,13 @@ async fn a_volume_with_a_persistent_volume_is_never_removed() {
 #[tokio::test]
 async fn nothing_is_judged_by_half_an_answer_or_by_a_replica_that_does_not_lead() {
     let server = ApiServer::new();
-    server.fault("GET", "/api/v1/persistentvolumes", super::api_server::Fault::Code(500));
+    server.fault("GET", "/api/v1/persistentvolumes", Fault::Code(500));
     let (_leader, node) = start(&server, true).await;
     node.stub.unused(vec![unused(&server)]);
     rounds(&node, 4).await;
     assert!(told(&server).is_empty() && !removed(&node));
     let server = ApiServer::new();
-    server.fault("", "leases", super::api_server::Fault::Code(403));
+    server.fault("", "leases", Fault::Code(403));
     let (replica, node) = start(&server, true).await;
     node.stub.unused(vec![unused(&server)]);
     let room = async || replica.maximum(Some(super::rig::at_node("n1"))).await.ok();

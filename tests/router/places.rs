@@ -6,8 +6,8 @@ use quarry::cluster::{LinkRecord, vg_label};
 use serde_json::json;
 use tonic::Code;
 
-use super::api_server::{ApiServer, token};
-use super::rig::{Node, Replica, Stub, at_node, create, hasty, patient, refused, until, vg_uuid};
+use super::api_server::{ApiServer, Fault, token};
+use super::rig::{MIB, Node, Replica, Stub, at_node, create, hasty, patient, refused, until, vg_uuid};
 
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/quarry/leases";
 const HOUR: Duration = Duration::from_secs(3600);
@@ -102,6 +102,58 @@ async fn nothing_is_made_while_another_node_may_still_have_the_group() {
     assert_eq!(replica.maximum(Some(at_node("n2"))).await.unwrap(), 0);
     assert!(n2.stub.calls().is_empty());
     assert_eq!((server.labels("n1"), server.labels("n2")), (vec![label(1)], vec![]));
+}
+
+#[tokio::test]
+async fn a_volume_is_changed_only_where_the_label_of_its_group_is() {
+    let server = ApiServer::new();
+    let replica = Replica::start(&server, patient()).await;
+    let n1 = Node::start(&server, "n1", 1, &[replica.address]);
+    labelled(&server, "n1", 1).await;
+    let volume = replica.create(create("pvc-1", 8, Some("n1"))).await.unwrap().volume_id;
+    // It is away for a moment, while a copy of its disk is shown.
+    n1.stop().await;
+    let n2 = Node::start(&server, "n2", 1, &[replica.address]);
+    linked(&server, &replica, "n2").await;
+    refused(replica.delete(&volume).await, Code::Unavailable, "still on node n1: it moves once");
+    refused(replica.expand(&volume, 16 * MIB).await, Code::Unavailable, "still on node n1: it moves once");
+    assert!(n2.stub.calls().is_empty(), "{:?}", n2.stub.calls());
+    // Somebody who knows better takes the label away.
+    server.put_node("n1", json!({}));
+    labelled(&server, "n2", 1).await;
+    until("its label is there", async || replica.expand(&volume, 16 * MIB).await.ok(), Option::is_some).await;
+    replica.delete(&volume).await.unwrap();
+    assert_eq!(n2.stub.calls(), [format!("expand {volume}"), format!("delete {volume}")]);
+}
+
+#[tokio::test]
+async fn a_volume_whose_disks_moved_is_changed_once_the_label_has_moved_too() {
+    let server = ApiServer::new();
+    let replica = Replica::start(&server, hasty()).await;
+    let n1 = Node::start(&server, "n1", 1, &[replica.address]);
+    labelled(&server, "n1", 1).await;
+    let volume = replica.create(create("pvc-1", 8, Some("n1"))).await.unwrap().volume_id;
+    n1.stop().await;
+    let n2 = Node::start(&server, "n2", 1, &[replica.address]);
+    until("it is gone", async || replica.delete(&volume).await.err(), Option::is_none).await;
+    assert_eq!((server.labels("n1"), server.labels("n2")), (vec![], vec![label(1)]));
+    assert_eq!(n2.stub.calls(), [format!("delete {volume}")]);
+}
+
+#[tokio::test]
+async fn no_volume_is_changed_before_the_nodes_are_listed() {
+    let server = ApiServer::new();
+    server.fault("GET", "/api/v1/nodes", Fault::Code(500));
+    let replica = Replica::start(&server, patient()).await;
+    let node = Node::start(&server, "n1", 1, &[replica.address]);
+    linked(&server, &replica, "n1").await;
+    let volume = format!("{}/pvc-1", vg_uuid(1));
+    refused(replica.delete(&volume).await, Code::Unavailable, "has not been told the nodes");
+    refused(replica.expand(&volume, 16 * MIB).await, Code::Unavailable, "has not been told the nodes");
+    assert!(node.stub.calls().is_empty(), "{:?}", node.stub.calls());
+    server.heal();
+    until("they are listed", async || replica.delete(&volume).await.ok(), Option::is_some).await;
+    replica.expand(&volume, 16 * MIB).await.unwrap();
 }
 
 #[tokio::test]
