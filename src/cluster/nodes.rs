@@ -1,14 +1,15 @@
 use std::collections::{BTreeSet, HashMap};
-use std::pin::pin;
+use std::future::ready;
 use std::sync::Arc;
 
-use futures_util::StreamExt as _;
+use futures_util::TryStreamExt as _;
 use k8s_openapi::api::core::v1::Node;
 use kube::core::PartialObjectMeta;
-use kube::runtime::watcher::{Config, Event};
-use kube::runtime::{WatchStreamExt as _, watcher};
+use kube::runtime::watcher;
+use kube::runtime::watcher::{Config, DefaultBackoff, Event};
 use kube::{Api, ResourceExt as _};
 use tokio::sync::watch;
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::api::PAGE;
@@ -98,17 +99,32 @@ impl Nodes {
     }
 }
 
-/// Keeps `known` as the API server shows the nodes. Comes to no end: a watch that fails is taken up again.
+/// Keeps `known` as the API server shows the nodes. Comes to no end: whenever the watch breaks, the nodes are listed
+/// anew. kube's watcher would go on by itself where it was, and say nothing of it before some node changes: until
+/// then nobody could tell whether the watch works.
 async fn follow(api: Api<PartialObjectMeta<Node>>, known: &watch::Sender<Arc<KnownNodes>>) {
-    let events = watcher(api, Config::default().page_size(PAGE)).default_backoff();
-    let mut events = pin!(events);
-    let mut listed = KnownNodes::default();
-    while let Some(event) = events.next().await {
-        match event {
-            Ok(event) => apply(known, &mut listed, event),
-            Err(error) => lost(known, &error),
+    let mut pauses = DefaultBackoff::default();
+    loop {
+        if let Err(error) = list_and_watch(api.clone(), known).await {
+            lost(known, &error);
         }
+        // They come to no end.
+        sleep(pauses.next().unwrap_or(PATIENCE)).await;
     }
+}
+
+/// Ends when the watch breaks.
+async fn list_and_watch(
+    api: Api<PartialObjectMeta<Node>>,
+    known: &watch::Sender<Arc<KnownNodes>>,
+) -> watcher::Result<()> {
+    let mut listed = KnownNodes::default();
+    let events = watcher(api, Config::default().page_size(PAGE));
+    let taken = |event| {
+        apply(known, &mut listed, event);
+        ready(Ok(()))
+    };
+    events.try_for_each(taken).await
 }
 
 fn lost(known: &watch::Sender<Arc<KnownNodes>>, error: &watcher::Error) {
@@ -134,16 +150,14 @@ fn apply(
     }
 }
 
-/// The watch has shown a node as it is now, or that it is gone. A watch that shows something works, whatever it was
-/// before. Most of what happens to nodes changes nothing here: then nothing is copied, and nobody is told.
+/// The watch has shown a node as it is now, or that it is gone. Most of what happens to nodes changes nothing here:
+/// then nothing is copied, and nobody is told.
 fn seen(known: &watch::Sender<Arc<KnownNodes>>, name: &str, node: Option<KnownNode>) {
     known.send_if_modified(|known| {
-        if known.live && known.nodes.get(name) == node.as_ref() {
+        if known.nodes.get(name) == node.as_ref() {
             return false;
         }
-        let known = Arc::make_mut(known);
-        known.live = true;
-        known.set(name, node);
+        Arc::make_mut(known).set(name, node);
         true
     });
 }
@@ -194,7 +208,7 @@ mod tests {
             news
         };
         seen(&known, "n1", None);
-        assert!(is_told(), "the watch works");
+        assert!(!is_told());
         seen(&known, "n1", node("a"));
         assert!(is_told());
         seen(&known, "n1", node("a"));

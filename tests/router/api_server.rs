@@ -53,13 +53,16 @@ pub(crate) struct ApiServer {
     state: Arc<Mutex<State>>,
     /// Told after every change and every request.
     news: watch::Sender<u64>,
+    /// Told when all watches are to break.
+    breaks: watch::Sender<u64>,
 }
 
 impl ApiServer {
     /// An empty cluster but for what every cluster and the chart have.
     pub(crate) fn new() -> Self {
         let state = State { objects: Objects::default(), rules: Vec::new(), reviews: HashMap::new() };
-        let server = Self { state: Arc::new(Mutex::new(state)), news: watch::channel(0).0 };
+        let (news, breaks) = (watch::channel(0).0, watch::channel(0).0);
+        let server = Self { state: Arc::new(Mutex::new(state)), news, breaks };
         server.put("/api/v1/namespaces", json!({"metadata": {"name": "kube-system"}}));
         let ours = |kind: &str| format!("/api/v1/namespaces/{NAMESPACE}/{kind}");
         server.put(&ours("secrets"), json!({"metadata": {"name": "quarry-ca", "namespace": NAMESPACE}}));
@@ -157,6 +160,11 @@ impl ApiServer {
     /// Faults are over.
     pub(crate) fn heal(&self) {
         self.state().rules.clear();
+    }
+
+    /// Breaks the watches that are open.
+    pub(crate) fn break_watches(&self) {
+        self.breaks.send_modify(|number| *number += 1);
     }
 
     /// What was asked so far.

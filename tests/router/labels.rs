@@ -93,6 +93,25 @@ async fn without_a_watch_no_label_counts_as_there() {
     labels.ensure("n1", &vg()).await.unwrap();
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_broke_counts_again_once_the_nodes_are_listed_anew_though_none_changed() {
+    let server = ApiServer::new();
+    server.put_node("n1", json!({ vg_label(&vg()): "true" }));
+    let (labels, mut nodes) = labels(&server);
+    for number in 1..4 {
+        let asked = |server: &ApiServer| server.asked_for("GET", "/api/v1/nodes");
+        server.until("a list and a watch", |server| asked(server) == 2 * number).await;
+        nodes.live().await.unwrap();
+        server.break_watches();
+        while nodes.known().live {
+            assert!(nodes.changed().await);
+        }
+        assert_eq!(nodes.known().labelled(&vg()), ["n1"], "what was known is not forgotten");
+        labels.ensure("n1", &vg()).await.unwrap();
+    }
+    assert_eq!(patches(&server), 0);
+}
+
 #[tokio::test]
 async fn nodes_come_change_and_go() {
     let server = ApiServer::new();

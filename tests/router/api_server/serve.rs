@@ -154,7 +154,8 @@ impl ApiServer {
     fn watch(&self, target: &Target) -> Answered {
         let mut seen: u64 = target.query["resourceVersion"].parse().unwrap();
         let (sender, receiver) = tokio::sync::mpsc::channel::<Result<Frame<Bytes>, Infallible>>(16);
-        let (server, collection, mut news) = (self.clone(), target.collection.clone(), self.news.subscribe());
+        let (server, collection) = (self.clone(), target.collection.clone());
+        let (mut news, mut breaks) = (self.news.subscribe(), self.breaks.subscribe());
         tokio::spawn(async move {
             loop {
                 let new: Vec<(u64, Value)> = {
@@ -174,6 +175,11 @@ impl ApiServer {
                 tokio::select! {
                     changed = news.changed() => if changed.is_err() { return },
                     () = sender.closed() => return,
+                    _ = breaks.changed() => {
+                        // Whoever watches may be gone.
+                        drop(sender.send(Ok(Frame::data(broken()))).await);
+                        return;
+                    }
                 }
             }
         });
@@ -181,18 +187,26 @@ impl ApiServer {
     }
 }
 
+/// A status of Kubernetes that tells of a failure.
+fn failure(code: u16, message: &str) -> Value {
+    let reason = match code {
+        404 => "NotFound",
+        409 => "Conflict",
+        _ => "InternalError",
+    };
+    json!({"kind": "Status", "status": "Failure", "code": code, "message": message, "reason": reason})
+}
+
+/// The last event of a watch that breaks.
+fn broken() -> Bytes {
+    let event = json!({"type": "ERROR", "object": failure(500, "a test breaks the watch")});
+    Bytes::from(format!("{event}\n"))
+}
+
 fn shown(answer: Answer) -> Answered {
     let (code, body) = match answer {
         Ok(object) => (200, object),
-        Err((code, message)) => {
-            let reason = match code {
-                404 => "NotFound",
-                409 => "Conflict",
-                _ => "InternalError",
-            };
-            let status = json!({"kind": "Status", "status": "Failure", "code": code, "message": message, "reason": reason});
-            (code, status)
-        }
+        Err((code, message)) => (code, failure(code, &message)),
     };
     let body = Full::new(Bytes::from(body.to_string())).boxed_unsync();
     Response::builder().status(code).body(body).unwrap()
