@@ -15,6 +15,7 @@ mod process;
 mod real;
 mod review;
 mod rig;
+mod room;
 mod rotation;
 mod volumes;
 mod waiting;

@@ -10,11 +10,7 @@ use super::room::Choice;
 use crate::csi::{convert, span};
 use crate::link::generation;
 use crate::proto::csi::v1 as proto;
-use crate::types::{Bytes, CsiName, NodeName, Segment, VgName, VolumeId};
-
-/// The class parameter that names a group. All others are the node's business: a newer node may know some
-/// that this controller does not.
-const VOLUME_GROUP: &str = "volumeGroup";
+use crate::types::{Bytes, ClassParameters, CsiName, NodeName, Segment, VgName, VolumeId};
 
 /// What of a CreateVolume the controller goes by.
 #[derive(Debug)]
@@ -32,7 +28,8 @@ impl Wish {
     pub(super) fn of(message: &proto::CreateVolumeRequest) -> Result<Self, Status> {
         let invalid = |field: &str, error| Status::invalid_argument(format!("{field}: {error}"));
         let name = convert::required("name", &message.name)?;
-        let volume_group = message.parameters.get(VOLUME_GROUP).map(|name| name.parse()).transpose();
+        let given = message.parameters.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        let volume_group = ClassParameters::volume_group(given);
         let places = convert::places(message.accessibility_requirements.as_ref());
         Ok(Self {
             name: name.parse().map_err(|error| invalid("name", error))?,

@@ -106,11 +106,11 @@ impl Waiting {
         Ok(())
     }
 
-    /// The group that the class names, where no node has it; nothing while a node that may have it is away. Parameters that make no sense are refused when a volume
-    /// is asked for.
+    /// The group that the class names, where no node has it; nothing while a node that may have it is away. A name
+    /// that makes no sense is refused when a volume is asked for.
     fn group_nowhere(&self, class: &ClassView, read: &mut Read) -> Option<VgName> {
         let given = class.parameters.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-        let vg = ClassParameters::parse(given).ok()?.volume_group?;
+        let vg = ClassParameters::volume_group(given).ok()??;
         if self.fleet.is_new() || read.some_away(&self.fleet, &self.nodes) {
             return None;
         }

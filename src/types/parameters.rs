@@ -46,6 +46,18 @@ pub struct ClassParameters {
 }
 
 impl ClassParameters {
+    /// The group that a class names, if it does, whatever else it says: a newer driver may know parameters that
+    /// this one does not.
+    ///
+    /// # Errors
+    /// What it names can be no group.
+    pub fn volume_group<'a>(
+        map: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Option<VgName>, ParseError> {
+        let named = map.into_iter().find(|(key, _)| *key == VOLUME_GROUP);
+        named.map(|(_, name)| name.parse()).transpose()
+    }
+
     /// Takes CSI's map of parameters.
     ///
     /// # Errors
@@ -99,5 +111,13 @@ mod tests {
         {
             assert!(ClassParameters::parse([(key, value)]).is_err(), "{key}={value}");
         }
+    }
+
+    #[test]
+    fn the_group_is_read_whatever_else_there_is() {
+        let group = ClassParameters::volume_group;
+        assert_eq!(group([("invented", "x"), ("volumeGroup", "vg0")]), Ok(Some("vg0".parse().unwrap())));
+        assert_eq!(group([("volumegroup", "vg0"), (FS_TYPE, "ntfs")]), Ok(None));
+        assert!(group([("volumeGroup", "-x"), ("invented", "x")]).is_err());
     }
 }

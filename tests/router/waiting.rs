@@ -122,11 +122,15 @@ async fn a_class_that_names_a_group_that_is_nowhere_is_named() {
     let server = ApiServer::new();
     let pace = Pace { waiting: Duration::from_millis(100), ..hasty() };
     let replica = Replica::start(&server, pace).await;
-    let classes = [("there", "vg0"), ("nowhere", "vg9"), ("senseless", "-x")];
+    let classes = [("there", "vg0"), ("nowhere", "vg9"), ("senseless", "-x"), ("newer", "vg9")];
     for (name, vg) in classes {
         class(&server, name, "lvm.csi.quarry", &Value::Null);
         let mut object = server.get(CLASSES, name).unwrap();
         object["parameters"] = json!({"volumeGroup": vg});
+        if name == "newer" {
+            // Only newer nodes know it.
+            object["parameters"]["invented"] = json!("later");
+        }
         server.put(CLASSES, object);
         claim(&server, name, name);
     }
@@ -139,6 +143,7 @@ async fn a_class_that_names_a_group_that_is_nowhere_is_named() {
         note.contains("StorageClass nowhere names volume group vg9") && note.ends_with("There are: vg0"),
         "{note}"
     );
+    assert_eq!(told(&server, "newer").await.0, "VolumeGroupUnknown");
     rounds(&server).await;
     assert!(server.events("there").is_empty() && server.events("senseless").is_empty());
     // A node that has groups, and nobody knows their names.

@@ -46,13 +46,14 @@ fn with_class(mode: VolumeMode, parameters: &ClassParameters) -> Result<MakeOpti
 
 /// What GetCapacity asks for; `None` where no volume of that kind can be made anywhere.
 ///
-/// Parameters that CreateVolume refuses count as none here. The scheduler lets a claim be created only where
-/// there is room for its class: without an answer the reason for the refusal would never stand on the claim.
+/// Of the class' parameters only the group counts. Those that CreateVolume refuses make no difference here: the
+/// scheduler lets a claim be created only where there is room for its class, and without an answer the reason for
+/// the refusal would never stand on the claim. Nor do those that only a newer node knows.
 ///
 /// # Errors
 /// INVALID_ARGUMENT where another field is wrong.
 pub fn capacity_request(message: &proto::GetCapacityRequest) -> Result<Option<CapacityRequest>, Status> {
-    let parameters = parameters(&message.parameters).unwrap_or_default();
+    let volume_group = ClassParameters::volume_group(pairs(&message.parameters)).unwrap_or_default();
     if !message.volume_capabilities.is_empty() && !capabilities(&message.volume_capabilities)?.1.is_empty() {
         return Ok(None);
     }
@@ -63,5 +64,5 @@ pub fn capacity_request(message: &proto::GetCapacityRequest) -> Result<Option<Ca
             Some(segments) => segments,
         },
     };
-    Ok(Some(CapacityRequest { volume_group: parameters.volume_group, segments }))
+    Ok(Some(CapacityRequest { volume_group, segments }))
 }

@@ -262,6 +262,9 @@ fn capacity_of_what_cannot_be_made_is_none() {
     let request = capacity_request(&message).unwrap().unwrap();
     assert_eq!(request.volume_group, Some("vg0".parse().unwrap()));
     assert_eq!(request.segments, [Segment::Node("n1".parse().unwrap())]);
+    message.parameters = map(&[("volumeGroup", "vg0"), ("invented", "later")]);
+    let newer = capacity_request(&message).unwrap().unwrap();
+    assert_eq!(newer.volume_group, request.volume_group, "a newer node may know the other");
     message.parameters = map(&[("volumeGroups", "vg0")]);
     let any = capacity_request(&message).unwrap().unwrap();
     assert_eq!((any.volume_group, any.segments), (None, request.segments), "CreateVolume says what is wrong");
