@@ -10,9 +10,10 @@ use super::{Fleet, Lost};
 use crate::cluster::{Events, KnownNodes, LabelError, Labels, Leadership, Nodes, Notice, Replicas, Subject};
 use crate::types::{VgUuid, chain};
 
-/// Keeps the labels that say on which node a group is, as the leader. A node that has no link keeps its
-/// labels; a group that shows up on another node takes its label along once the old one has had no link to
-/// any replica for [`Pace::away`](super::Pace), or has been linked for as long and shows it no more.
+/// Keeps the labels that say on which node a group is. A label that no node has is added by every replica that has
+/// a link to the group's node; all else is the leader's. A node that has no link keeps its labels; a group that
+/// shows up on another node takes its label along once the old one has had no link to any replica for
+/// [`Pace::away`](super::Pace), or has been linked for as long and shows it no more.
 pub struct Keeper {
     /// The nodes with links.
     pub fleet: Arc<Fleet>,
@@ -53,6 +54,8 @@ impl Keeper {
             self.look_for_lost(&mut last).await;
             if self.leadership.holds() {
                 self.round().await;
+            } else if stop.run_until_cancelled(self.add_missing()).await.is_none() {
+                return;
             }
             let news = async {
                 sleep(self.fleet.pace().gather).await;
@@ -76,6 +79,23 @@ impl Keeper {
         }
     }
 
+    /// What a replica does that does not lead. A node whose object was made anew has lost its labels, and the leader
+    /// need not have a link to it.
+    async fn add_missing(&self) {
+        let known = self.nodes.known();
+        if !known.live {
+            return;
+        }
+        for (vg, shown) in self.fleet.groups() {
+            let Some(node) = only(&shown).filter(|node| known.nodes.contains_key(*node)) else { continue };
+            if known.labelled(&vg).is_empty()
+                && let Err(error) = self.labels.add(node, &vg).await
+            {
+                not_kept(&vg, &error);
+            }
+        }
+    }
+
     async fn round(&mut self) {
         if let Err(error) = self.replicas.look().await {
             tracing::warn!(error = chain(&error), "the records of the replicas' links cannot be read");
@@ -96,7 +116,7 @@ impl Keeper {
                 }
             };
             if let Err(error) = result {
-                tracing::warn!(%vg, error = chain(&error), "a volume group's label cannot be kept");
+                not_kept(&vg, &error);
             }
         }
         self.forget(&known).await;
@@ -182,6 +202,10 @@ impl Keeper {
             });
         }
     }
+}
+
+fn not_kept(vg: &VgUuid, error: &LabelError) {
+    tracing::warn!(%vg, error = chain(error), "a volume group's label cannot be kept");
 }
 
 fn only(nodes: &BTreeSet<String>) -> Option<&str> {

@@ -34,10 +34,10 @@ async fn the_label_is_seen_on_the_node_before_create_answers() {
     let server = ApiServer::new();
     // As a follower: it is not the leader's doing.
     server.fault("", "leases", Fault::Code(403));
+    server.fault("PATCH", "/api/v1/nodes/n1", Fault::Code(500));
     let replica = Replica::start(&server, patient()).await;
     let node = Node::start(&server, "n1", 1, &[replica.address]);
     linked(&replica, "n1").await;
-    server.fault("PATCH", "/api/v1/nodes/n1", Fault::Code(500));
     refused(replica.create(create(CLAIM, 8, Some("n1"))).await, Code::Unavailable, "is made");
     assert!(server.labels("n1").is_empty());
     assert_eq!(node.stub.volumes().len(), 1);

@@ -230,6 +230,29 @@ async fn a_label_of_a_node_that_is_linked_to_another_replica_stays() {
 }
 
 #[tokio::test]
+async fn a_label_that_nobody_has_is_added_by_whatever_replica_has_the_link() {
+    let server = ApiServer::new();
+    let leader = Replica::start_as("leader", server.cluster(), patient(), |_| {}).await;
+    server.until("a leader", |server| server.get(LEASES, "quarry-controller").is_some()).await;
+    let other = Replica::start_as("other", server.cluster(), patient(), |_| {}).await;
+    let _n1 = Node::start(&server, "n1", 1, &[other.address]);
+    labelled(&server, "n1", 1).await;
+    // The kubelet registers its node anew.
+    server.delete("/api/v1/nodes", "n1");
+    server.put_node("n1", json!({}));
+    labelled(&server, "n1", 1).await;
+    // A copy that the same replica has the link to: whether labels move is the leader's business.
+    server.put_node("n3", json!({ label(3): "true" }));
+    let _n2 = Node::start(&server, "n2", 3, &[other.address]);
+    linked(&server, &other, "n2").await;
+    let rounds = server.asked_for("PUT", "other.links") + 10;
+    server.until("rounds", |server| server.asked_for("PUT", "other.links") > rounds).await;
+    assert_eq!((server.labels("n2"), server.labels("n3")), (vec![], vec![label(3)]));
+    let lease = server.get(LEASES, "quarry-controller").unwrap();
+    assert_eq!(lease["spec"]["holderIdentity"], leader.name.as_str());
+}
+
+#[tokio::test]
 async fn two_replicas_with_links_to_all_nodes_say_the_same() {
     let server = ApiServer::new();
     let one = Replica::start_as("one", server.cluster(), patient(), |_| {}).await;
