@@ -68,7 +68,10 @@ impl Member {
             return false;
         }
         self.told.get_or_insert(now);
-        self.refusals.outdate(state.generation);
+        match &self.state {
+            None => self.refusals.begin(state.generation),
+            Some(_) => self.refusals.outdate(state.generation),
+        }
         let same = self.state.as_ref().is_some_and(|before| before.groups == state.groups);
         if self.shown.len() > MOST_GONE {
             // What is forgotten may have been shown up to now.

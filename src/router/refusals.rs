@@ -33,7 +33,14 @@ impl Refusals {
         }
     }
 
-    /// A state of that generation has come.
+    /// The first state of a link has come, of that generation. A refusal that seems to be newer is of an earlier
+    /// process of the node, which counted from a later time of day: the clock was set back, and what that process
+    /// refused says nothing any more.
+    pub(super) fn begin(&mut self, generation: u64) {
+        self.0.retain(|refusal| refusal.generation == generation);
+    }
+
+    /// A later state of that generation has come.
     pub(super) fn outdate(&mut self, generation: u64) {
         self.0.retain(|refusal| refusal.generation >= generation);
     }
@@ -64,6 +71,16 @@ mod tests {
         assert_eq!(refusals.ceiling(&vg("a")), Some(Bytes::new(99)), "that state may be older");
         refusals.outdate(8);
         assert_eq!(refusals.ceiling(&vg("a")), None);
+    }
+
+    #[test]
+    fn what_was_refused_ends_with_a_link_that_begins_with_an_older_state() {
+        for (first, ceiling) in [(6, None), (7, Some(Bytes::new(99))), (8, None)] {
+            let mut refusals = Refusals::default();
+            refusals.note(Some(vg("a")), Bytes::new(100), 7);
+            refusals.begin(first);
+            assert_eq!(refusals.ceiling(&vg("a")), ceiling, "{first}");
+        }
     }
 
     #[test]
