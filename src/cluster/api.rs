@@ -2,6 +2,8 @@ use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 
+use http::HeaderValue;
+use http::header::USER_AGENT;
 use kube::config::InferConfigError;
 use kube::{Client, Config};
 
@@ -15,6 +17,10 @@ pub(super) const PAGE: u32 = 500;
 
 /// How long a connection to the API server may take to come about.
 const CONNECT: Duration = Duration::from_secs(5);
+
+/// How Quarry calls itself: whoever reads the API server's audit log sees which requests are its own, and not those of
+/// the sidecars, which have the same account.
+const AGENT: &str = concat!("quarry/", env!("CARGO_PKG_VERSION"));
 
 /// An API server that cannot be asked anything.
 #[derive(Debug, thiserror::Error)]
@@ -50,6 +56,7 @@ impl Cluster {
     pub async fn connect(namespace: impl Into<String>) -> Result<Self, ConnectError> {
         let mut config = Config::infer().await.map_err(|error| ConnectError::Nowhere(Box::new(error)))?;
         config.connect_timeout = Some(CONNECT);
+        config.headers.push((USER_AGENT, HeaderValue::from_static(AGENT)));
         let client = Client::try_from(config).map_err(|error| ConnectError::Settings(Box::new(error)))?;
         Ok(Self::new(client, namespace))
     }

@@ -100,6 +100,8 @@ async fn the_controller_serves_until_it_is_asked_to_end_and_leaves_nothing_behin
     assert_eq!(server.get(LEASES, "quarry-controller").unwrap()["spec"]["holderIdentity"], "");
     assert!(server.get(LEASES, "controller-1.links").is_none());
     assert!(!dir.path().join("csi.sock").exists());
+    let agent = format!("quarry/{}", env!("CARGO_PKG_VERSION"));
+    assert!(server.asked().iter().all(|asked| asked.agent == agent), "{:?}", server.asked());
 }
 
 /// How many files a process may have open, and how many it may ask for (proc(5)).

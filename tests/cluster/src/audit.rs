@@ -103,10 +103,10 @@ fn counted(text: &str) -> Requests {
     requests
 }
 
-/// Sidecars say who they are: `csi-provisioner/v6.4.0 (linux/amd64) …`. Who does not is the driver.
+/// Each says who it is: `csi-provisioner/v6.4.0 (linux/amd64) …`, and the driver `quarry/0.1.0`.
 fn program(agent: Option<&str>) -> String {
-    let name = agent.unwrap_or_default().split('/').next().unwrap_or_default();
-    if name.starts_with("csi-") { name.to_owned() } else { "quarry".to_owned() }
+    let name = agent.unwrap_or_default().split('/').next().filter(|name| !name.is_empty());
+    name.unwrap_or("nobody").to_owned()
 }
 
 #[cfg(test)]
@@ -125,13 +125,15 @@ mod tests {
             line("csi-provisioner/v6 (linux)", "create", "persistentvolumes"),
             line("csi-provisioner/v6 (linux)", "watch", "nodes"),
             line("csi-resizer/v2", "update", "leases"),
-            line("", "patch", "nodes"),
+            line("quarry/0.1.0", "patch", "nodes"),
+            line("", "get", "nodes"),
             r#"{"verb":"get","objec"#.to_owned(),
         ];
         let requests = counted(&text.join("\n"));
         let of = |program: &str, what: &str| requests.get(program).and_then(|all| all.get(what)).copied();
         assert_eq!(of("csi-provisioner", "create persistentvolumes"), Some(2));
         assert_eq!(of("quarry", "patch nodes"), Some(1));
-        assert_eq!((requests.len(), requests["csi-provisioner"].len()), (2, 1));
+        assert_eq!(of("nobody", "get nodes"), Some(1));
+        assert_eq!((requests.len(), requests["csi-provisioner"].len()), (3, 1));
     }
 }

@@ -8,6 +8,8 @@ pub(crate) struct Asked {
     pub(crate) method: String,
     pub(crate) path: String,
     pub(crate) watch: bool,
+    /// Who asked, by the header User-Agent.
+    pub(crate) agent: String,
 }
 
 /// The objects by collection and name, and all that ever happened to them.

@@ -113,7 +113,9 @@ impl ApiServer {
         let target = Target::of(&head.uri);
         let watch = target.query.get("watch").is_some_and(|watch| watch == "true");
         let (method, path) = (head.method.as_str().to_owned(), head.uri.path().to_owned());
-        self.state().objects.asked.push(Asked { method: method.clone(), path: path.clone(), watch });
+        let agent = head.headers.get(http::header::USER_AGENT);
+        let agent = agent.map_or_else(String::new, |agent| agent.to_str().unwrap().to_owned());
+        self.state().objects.asked.push(Asked { method: method.clone(), path: path.clone(), watch, agent });
         self.told();
         match self.fault_for(&method, &path) {
             Some(Fault::Silence) => std::future::pending().await,
