@@ -10,6 +10,9 @@ use crate::types::{
     VolumeState, VolumeTags,
 };
 
+/// How often the group with the most room is chosen while others take room from it.
+const MOST_CHOICES: usize = 3;
+
 impl Volumes {
     /// Makes a volume, or finds the one that an earlier call of that name made. Its preparation begins
     /// at once, and does not hold up the answer.
@@ -43,24 +46,29 @@ impl Volumes {
         self.cut_in_one_of(candidates, &name, request).await
     }
 
-    /// Cuts the volume in the group with the most room. That may have less by the time that its turn comes:
-    /// then in the next, and the refusal is that of the first.
+    /// Cuts the volume in the group with the most room. That may have less by the time that its turn comes: then
+    /// another may have the most, and is chosen. Where it is too little the next is tried, and the refusal is that of
+    /// the first.
     async fn cut_in_one_of(
         self: &Arc<Self>,
         mut groups: Vec<Arc<Group>>,
         name: &LvName,
         request: &CreateRequest,
     ) -> Result<VolumeInfo, VolumeError> {
-        let mut refused = None;
+        let (mut refused, mut choices) = (None, 0);
         loop {
-            let group = match roomiest(&groups).await {
-                Ok(group) => group,
+            let (room, group) = match roomiest(&groups).await {
+                Ok(best) => best,
                 Err(error) => return Err(refused.unwrap_or(error)),
             };
             let mut turn = group.turn(Intent::Change).await.map_err(nothing_started)?;
             let view = Arc::clone(turn.view()?);
             if let Some(existing) = self.compare(&group, &view, name, request)? {
                 return Ok(existing);
+            }
+            choices += 1;
+            if groups.len() > 1 && choices < MOST_CHOICES && usable_of(&group, &view) < room {
+                continue;
             }
             match self.cut(&mut turn, &view, name.clone(), request).await {
                 Err(no_room @ VolumeError::NoRoom { .. }) => {
@@ -217,8 +225,9 @@ const fn is_still_true(error: &GroupError, was_read: bool) -> bool {
     }
 }
 
-/// The group in which creation may use the most bytes.
-async fn roomiest(groups: &[Arc<Group>]) -> Result<Arc<Group>, VolumeError> {
+/// The group in which creation may use the most bytes, and how many those are. A group that somebody is changing
+/// counts as it was before.
+async fn roomiest(groups: &[Arc<Group>]) -> Result<(Bytes, Arc<Group>), VolumeError> {
     let mut best: Option<(Bytes, Arc<Group>)> = None;
     let mut reason = VolumeError::NoPlace("there is no volume group".to_owned());
     for group in groups {
@@ -230,13 +239,17 @@ async fn roomiest(groups: &[Arc<Group>]) -> Result<Arc<Group>, VolumeError> {
             Err(error) => reason = error,
         }
     }
-    best.map(|(_, group)| group).ok_or(reason)
+    best.ok_or(reason)
 }
 
 async fn usable(group: &Arc<Group>) -> Result<Bytes, VolumeError> {
     let view = group.view().await.map_err(nothing_started)?;
     group.healthy().map_err(nothing_started)?;
-    Ok(view.vg.extent_size.size_of(view.room(group.reserve()).usable))
+    Ok(usable_of(group, &view))
+}
+
+fn usable_of(group: &Group, view: &View) -> Bytes {
+    view.vg.extent_size.size_of(view.room(group.reserve()).usable)
 }
 
 /// A group that cannot be used, before anything was asked of it: another node may do better.

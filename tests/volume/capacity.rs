@@ -1,6 +1,7 @@
 use tonic::Code;
 
-use crate::driver::{self, Driver, MIB, Mode, VG, command, make_group, refused, report};
+use crate::driver::{self, Driver, MIB, Mode, VG, command, lock_group, lv_of, make_group, refused, report};
+use crate::metrics::Scrape;
 
 fn boot(body: impl AsyncFnOnce()) {
     lab::Machine::new().disk("1G").disk("1G").boot(|| {
@@ -68,5 +69,37 @@ fn of_two_claims_that_fit_one_by_one_the_second_is_refused_and_what_is_left_is_t
         refused(second, Code::ResourceExhausted, &format!("{} MiB are free", left / MIB));
         client.create("pvc-log", left, Mode::Ext4).await.unwrap();
         assert_eq!(client.capacity().await.unwrap(), (0, 0));
+    });
+}
+
+/// The second group has less room than the first until the volume that is being made there is there.
+#[test]
+fn a_volume_is_cut_where_most_room_is_when_its_turn_has_come() {
+    const METRICS: &str = "127.0.0.1:9809";
+    boot(async || {
+        let other = "vg1";
+        make_group(other, &lab::disks()[1..]);
+        command("lvcreate", &["-y", "-n", "theirs", "-L", "300M", other]);
+        let groups = ["--volume-group", VG, "--volume-group", other, "--health-address", METRICS];
+        let driver = Driver::start_with(&groups).await;
+        let client = driver.client().await;
+        let lock = lock_group();
+        let create = |name: &'static str, size: u64| {
+            let mut client = client.clone();
+            tokio::spawn(async move { client.create(name, size, Mode::Block).await })
+        };
+        let first = create("pvc-first", 600 * MIB);
+        driver.log().soon(&["running", "lvcreate"]).await;
+        let second = create("pvc-second", 64 * MIB);
+        driver::until("the second waits for the group that has most room until now", async || {
+            let scrape = Scrape::of(METRICS.parse().unwrap()).await;
+            scrape.value("quarry_vg_writers_waiting", &[("vg", VG)]) == 1.0
+        })
+        .await;
+        drop(lock);
+        first.await.unwrap().unwrap();
+        second.await.unwrap().unwrap();
+        assert_eq!(report("lvs", "lv_name", VG), [lv_of("pvc-first").as_str()]);
+        assert!(report("lvs", "lv_name", other).contains(&lv_of("pvc-second").to_string()));
     });
 }
