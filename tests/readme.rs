@@ -220,13 +220,15 @@ fn every_message_is_one_that_the_driver_says() {
 
 #[test]
 fn every_link_leads_somewhere() {
-    for page in ["README.md", "docs/kubernetes.md", "docs/looking.md", "docs/metrics.md", "docs/e2e.md"] {
-        let text = read(page);
-        let folder = Path::new(page).parent().unwrap();
+    let docs = std::fs::read_dir(root().join("docs")).unwrap().map(|file| file.unwrap().file_name());
+    let docs = docs.map(|name| format!("docs/{}", name.to_str().unwrap()));
+    for page in docs.chain(["README.md".to_owned()]) {
+        let text = read(&page);
+        let folder = Path::new(&page).parent().unwrap();
         let targets = text.split("](").skip(1).map(|rest| rest.split(')').next().unwrap());
         for target in targets.filter(|target| !target.starts_with("https://")) {
             let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
-            let path = if path.is_empty() { PathBuf::from(page) } else { folder.join(path) };
+            let path = if path.is_empty() { PathBuf::from(&page) } else { folder.join(path) };
             assert!(root().join(&path).exists(), "{page}: {target} leads nowhere");
             let there = anchor.is_empty() || headings(&read(path.to_str().unwrap())).contains(anchor);
             assert!(there, "{page}: {target} leads nowhere");
