@@ -74,7 +74,7 @@ pub(crate) const ALL: &[Scenario] = &[
     of_driver("time_expand", |cluster| Box::pin(times::expand(cluster))),
     on_trial("chaos", |cluster| Box::pin(chaos::run(cluster))),
     // The last one: what comes after it is in a cluster that has lost everything.
-    on_trial("lost_objects", |cluster| Box::pin(lost_objects::run(cluster))),
+    of_driver("lost_objects", |cluster| Box::pin(lost_objects::run(cluster))),
 ];
 
 const fn of_cluster(name: &'static str, run: for<'a> fn(&'a Cluster) -> Run<'a>) -> Scenario {
