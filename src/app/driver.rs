@@ -9,7 +9,7 @@ use super::AppError;
 use crate::config::Config;
 use crate::csi::{Controller, Identity, Node, Stock};
 use crate::device::Dm;
-use crate::exec::{Host, Programs, Runner};
+use crate::exec::{Host, Program, Programs, Runner};
 use crate::lvm::{Backend, Groups, LocalBackend, LocalOptions, Settings, watch};
 use crate::metrics::{GroupMetrics, MeteredBackend, Metrics};
 use crate::proto::csi::v1::controller_server::ControllerServer;
@@ -41,7 +41,7 @@ impl Machine {
     /// # Errors
     /// A program is missing, or LVM cannot be asked.
     pub async fn local(config: &Config, tracker: &TaskTracker, metrics: &Metrics) -> Result<Self, AppError> {
-        let host = Host::new(Programs::find()?);
+        let host = Host::new(Programs::find(&Program::ALL)?);
         let options = LocalOptions {
             run_dir: config.run_directory.join("lvm"),
             locking_dir: config.lvm_locking_directory.clone(),

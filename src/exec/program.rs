@@ -45,6 +45,9 @@ impl Program {
         Self::Btrfs,
     ];
 
+    /// What is enough to look at a machine without changing anything.
+    pub const LOOK: [Self; 1] = [Self::Lvm];
+
     /// The name of its file.
     pub const fn name(self) -> &'static str {
         match self {
@@ -98,17 +101,17 @@ fn list(missing: &[Program]) -> String {
 }
 
 impl Programs {
-    /// Looks for every program once, so that a driver that lacks one says so when it starts and not
-    /// when a volume needs it.
+    /// Looks for the programs that are `needed` once, so that a driver that lacks one says so when it starts
+    /// and not when a volume needs it.
     ///
     /// # Errors
     /// Names all that are missing, with the package each comes in.
-    pub fn find() -> Result<Self, MissingPrograms> {
+    pub fn find(needed: &[Program]) -> Result<Self, MissingPrograms> {
         let found = |program: Program| {
             FOLDERS.iter().map(|dir| Path::new(dir).join(program.name())).find(|p| p.is_file())
         };
         let (mut paths, mut missing) = (BTreeMap::new(), Vec::new());
-        for program in Program::ALL {
+        for &program in needed {
             match found(program) {
                 Some(path) => drop(paths.insert(program, path)),
                 None => missing.push(program),

@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::device::Dm;
-use crate::exec::{Host, MissingPrograms, Programs};
+use crate::exec::{Host, MissingPrograms, Program, Programs};
 use crate::lvm::{
     EngineError, EngineKind, Group, GroupError, Groups, Health, LocalBackend, LocalOptions, LvRow, Selection,
     Settings, View,
@@ -75,7 +75,8 @@ impl Machine {
             locking_dir: scope.lvm_locking_directory.clone(),
             ..LocalOptions::default()
         };
-        let backend = LocalBackend::start(Host::new(Programs::find()?), tracker.clone(), options).await?;
+        let host = Host::new(Programs::find(&Program::LOOK)?);
+        let backend = LocalBackend::start(host, tracker.clone(), options).await?;
         let chosen = scope.selections.clone();
         let groups =
             Groups::new(Arc::new(backend), settings(chosen.as_deref()), tracker.clone(), stop.clone());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lab::Machine;
-use quarry::exec::{Host, Programs};
+use quarry::exec::{Host, Program, Programs};
 use quarry::lvm::{Backend, Command, Engine, EngineError, LocalBackend, LocalOptions, LvRow, Reply};
 use quarry::types::{Extents, LvName, VgName};
 use tokio_util::task::TaskTracker;
@@ -54,7 +54,7 @@ pub(super) struct Bench {
 impl Bench {
     pub(super) async fn start(options: LocalOptions) -> Self {
         let tracker = TaskTracker::new();
-        let host = Host::new(Programs::find().unwrap());
+        let host = Host::new(Programs::find(&Program::LOOK).unwrap());
         let backend = LocalBackend::start(host, tracker.clone(), options).await.unwrap();
         let (vg, devices): (VgName, _) = ("vg0".parse().unwrap(), lab::disks());
         let engine = backend.open(&vg, &devices);

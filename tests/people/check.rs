@@ -1,3 +1,5 @@
+use quarry::exec::Program;
+
 use super::support::{Shown, boot, claimed, everything, quarry, told};
 use crate::driver::{Driver, Mode, VG, Volume, command, make_group, report, sh};
 
@@ -37,6 +39,34 @@ fn a_healthy_machine_is_healthy_and_a_look_changes_nothing() {
             absent.text.contains("note       nowhere*: no volume group here has this name"),
             "{absent:?}"
         );
+    });
+}
+
+#[test]
+fn a_look_needs_lvm_and_no_other_program() {
+    boot(async || {
+        let driver = Driver::start().await;
+        Volume::in_use(&driver.client().await, "pvc-a", Mode::Ext4).await;
+        driver.kill();
+        let away = |programs: &[Program], from: &str, to: &str| {
+            for program in programs {
+                let path = sh(&format!("command -v {program}{from}")).trim().to_owned();
+                sh(&format!("mv {path} {}{to}", path.trim_end_matches(".away")));
+            }
+        };
+        let others: Vec<Program> = Program::ALL.into_iter().filter(|one| *one != Program::Lvm).collect();
+        away(&others, "", ".away");
+        for look in ["check", "vgs", "volumes"] {
+            told(&[look, "--volume-group", VG]);
+        }
+        away(&others, ".away", "");
+        away(&[Program::Lvm], "", ".away");
+        for look in ["check", "vgs", "volumes"] {
+            let shown = quarry(&[look, "--volume-group", VG]);
+            assert_eq!(shown.code, 1, "{shown:?}");
+            assert!(shown.errors.contains("missing programs: lvm (package lvm2)\n"), "{shown:?}");
+        }
+        away(&[Program::Lvm], ".away", "");
     });
 }
 

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use quarry::device::{Access, BlockDevice, Dm, Pinned};
-use quarry::exec::{Host, Programs};
+use quarry::exec::{Host, Program, Programs};
 use quarry::types::{DeviceNumber, DmName, DmUuid, TargetPath};
 
 /// How long anything may take that the tests wait for.
@@ -55,7 +55,7 @@ impl Bench {
     pub(crate) fn with_extents(size: &str) -> Self {
         let disk = lab::disks().remove(0);
         must("vgcreate", &["-q", "-s", size, "vg", disk.to_str().unwrap()]);
-        Self { dm: Dm::new("/dev/quarry"), programs: Host::new(Programs::find().unwrap()) }
+        Self { dm: Dm::new("/dev/quarry"), programs: Host::new(Programs::find(&Program::ALL).unwrap()) }
     }
 
     pub(crate) fn new() -> Self {
