@@ -163,11 +163,20 @@ impl Group {
     /// It is gone, unusable or stuck, or cannot be read.
     pub async fn view(self: &Arc<Self>) -> Result<Arc<View>, GroupError> {
         let free = Arc::clone(&self.seat).try_lock_owned();
-        let mut seat = match (free, self.earlier_view()) {
-            (Ok(seat), _) => seat,
-            (Err(_), Some(view)) if !self.is_stuck() => return self.serving().map(|_| view),
-            (Err(_), _) => self.sit().await?,
-        };
+        match (free, self.earlier_view()) {
+            (Ok(mut seat), _) => self.refresh(&mut seat).await,
+            (Err(_), Some(view)) if !self.is_stuck() => self.serving().map(|_| view),
+            (Err(_), _) => self.view_now().await,
+        }
+    }
+
+    /// What the group looks like once no change of ours is under way. Others may have changed it since
+    /// [`Group::view`] was read.
+    ///
+    /// # Errors
+    /// Those of [`Group::view`].
+    pub async fn view_now(self: &Arc<Self>) -> Result<Arc<View>, GroupError> {
+        let mut seat = self.sit().await?;
         self.refresh(&mut seat).await
     }
 

@@ -24,20 +24,21 @@ impl Volumes {
         wanted: impl Fn(&Found) -> Result<(), VolumeError>,
     ) -> Result<(), VolumeError> {
         let _busy = self.busy.take(&id.lv, "delete")?;
-        let found = match self.find(id).await {
-            Err(VolumeError::NotFound(_)) => return Ok(()),
-            found => found?,
-        };
+        let Some(found) = self.there(id).await? else { return Ok(()) };
         removable(&found)?;
         wanted(&found)?;
         self.in_use(&found).await?;
         self.preparations.end(&found.lv.uuid).await;
         let lock = self.locks.take(&found.lv.uuid).await?;
         let mut turn = found.group.turn(Intent::Change).await?;
-        let Some(lv) = turn.view()?.lv(&id.lv).filter(|lv| lv.uuid == found.lv.uuid).cloned() else {
+        let Some(lv) = turn.view()?.lv(&id.lv).cloned() else {
             lock.remove_file();
             return Ok(());
         };
+        if lv.uuid != found.lv.uuid {
+            lock.remove_file();
+            return Err(VolumeError::Busy { what: format!("a creation of {} by another driver", id.lv) });
+        }
         let tags = tags_of(&lv, &found.vg_name, &id.lv)?;
         let found = Found { lv, tags, ..found };
         wanted(&found)?;
@@ -53,6 +54,19 @@ impl Volumes {
         lock.remove_file();
         tracing::info!(size = %found.lv.size, "removed");
         Ok(())
+    }
+
+    /// The volume; `None` where it is gone. That nobody knows of it is not enough: another driver may have made it since
+    /// its group was read.
+    async fn there(&self, id: &VolumeId) -> Result<Option<Found>, VolumeError> {
+        let found = match self.find(id).await {
+            Err(VolumeError::NotFound(_)) => self.find_now(id).await,
+            found => found,
+        };
+        match found {
+            Err(VolumeError::NotFound(_)) => Ok(None),
+            found => found.map(Some),
+        }
     }
 }
 

@@ -25,7 +25,7 @@ impl Volumes {
         Ok(VolumeInfo { id: found.id, size: found.lv.size, mode: found.tags.mode })
     }
 
-    /// The volume, from its group's present view.
+    /// The volume, from its group's present view: while a change is under way, from the one before.
     ///
     /// # Errors
     /// Its group is not there or cannot be read; it is seen whole and the volume is not in it; or the
@@ -33,9 +33,17 @@ impl Volumes {
     pub(super) async fn find(&self, id: &VolumeId) -> Result<Found, VolumeError> {
         let group = self.group(id).await?;
         let view = group.view().await.map_err(|error| self.unseen(error))?;
-        let (lv, tags) = volume_in(&view, &id.lv)?.ok_or(()).or_else(|()| absent(&group, id))?;
-        whole(&group, id, &lv)?;
-        Ok(Found { id: id.clone(), group, vg_name: view.vg.name.clone(), lv, tags })
+        found_in(&view, group, id)
+    }
+
+    /// The volume, from a view that is of no earlier moment than this call. It waits for a change that is under way.
+    ///
+    /// # Errors
+    /// Those of [`Self::find`].
+    pub(super) async fn find_now(&self, id: &VolumeId) -> Result<Found, VolumeError> {
+        let group = self.group(id).await?;
+        let view = group.view_now().await.map_err(|error| self.unseen(error))?;
+        found_in(&view, group, id)
     }
 
     /// The group that the volume lies in.
@@ -54,6 +62,12 @@ impl Volumes {
             other => VolumeError::Group(other),
         }
     }
+}
+
+fn found_in(view: &View, group: Arc<Group>, id: &VolumeId) -> Result<Found, VolumeError> {
+    let (lv, tags) = volume_in(view, &id.lv)?.ok_or(()).or_else(|()| absent(&group, id))?;
+    whole(&group, id, &lv)?;
+    Ok(Found { id: id.clone(), group, vg_name: view.vg.name.clone(), lv, tags })
 }
 
 /// An LV that a group does not list is gone only if the group is seen whole, and as it is now: where a

@@ -1,14 +1,25 @@
 //! Two drivers on one machine, as during a roll-out.
 
-use super::bench::{device, dirty_free_space, fill, free, holds_exactly, holds_only, repeat, size_of_staged};
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+use tonic::Code;
+
+use super::bench::{
+    device, dirty_free_space, fill, free, holds_exactly, holds_only, lvs, repeat, size_of_staged,
+};
 use super::mkfs::{count_mkfs, mkfs_runs};
+use super::strace::{send, shell_of};
 use super::{holds_volumes, id, name, staging};
-use crate::driver::{self, Client, Driver, MIB, Mode, VG, make_group, mounts_at};
+use crate::driver::{self, Client, Driver, MIB, Mode, VG, make_group, mounts_at, refused, until};
 
 const SIZE: u64 = 16 * MIB;
 
 /// How often something is tried whose outcome depends on who comes first.
 const ROUNDS: usize = 6;
+
+/// How long a caller waits that is not to wait to the end.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Boots a machine with two drivers on the group [`VG`].
 fn boot(body: impl AsyncFnOnce(Client, Client)) {
@@ -93,5 +104,31 @@ fn two_drivers_zero_a_volume_before_its_user_writes_and_never_after() {
             holds_volumes(1..=number, SIZE);
         }
         grow_and_delete(&mut one, &mut two, ROUNDS, Mode::Block).await;
+    });
+}
+
+/// While a change is under way a driver knows the group as it was before.
+#[test]
+fn a_volume_that_the_other_driver_has_just_made_is_not_taken_for_gone() {
+    lab::Machine::new().disk("512M").boot(|| {
+        make_group(VG, &lab::disks());
+        driver::run(async {
+            let (one, two) = (Driver::start().await, Driver::start_beside("/run/quarry/other.sock").await);
+            let (mut client, mut other) = (one.client().await, two.client().await);
+            client.capacity().await.unwrap();
+            let shell = shell_of(&one).unwrap();
+            send(shell, Signal::SIGSTOP);
+            let mut creator = client.clone();
+            let creation = tokio::spawn(async move { creator.create(&name(1), SIZE, Mode::Block).await });
+            one.log().soon(&["running", "lvcreate"]).await;
+
+            other.create(&name(2), SIZE, Mode::Block).await.unwrap();
+            until("it is prepared", async || lvs().get(&name(2)).is_some_and(|lv| lv.state == "f")).await;
+            refused(client.within(PATIENCE).delete(&id(2)).await, Code::Aborted, "the operation goes on");
+            send(shell, Signal::SIGCONT);
+            creation.await.unwrap().unwrap();
+            repeat(async || client.delete(&id(2)).await).await;
+            assert_eq!(lvs().into_keys().collect::<Vec<_>>(), [name(1)]);
+        });
     });
 }
