@@ -3,7 +3,7 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use nix::libc::{EDQUOT, ENOSPC, EOPNOTSUPP, O_TMPFILE};
+use nix::libc::{EACCES, EDQUOT, ENOSPC, EOPNOTSUPP, EPERM, O_TMPFILE};
 use nix::sys::statvfs::{FsFlags, fstatvfs};
 
 use super::gauge::GAUGE;
@@ -31,6 +31,8 @@ pub async fn health(mount_point: &Path) -> Health {
 fn now(mount_point: &Path) -> Health {
     match try_it(mount_point) {
         Ok(()) => Health::Alive,
+        // Whoever is refused was answered.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Health::Alive,
         Err(error) => {
             Health::Dead(format!("{}: the file system does not work: {error}", mount_point.display()))
         }
@@ -44,12 +46,17 @@ fn try_it(mount_point: &Path) -> io::Result<()> {
         let file = OpenOptions::new().write(true).custom_flags(O_TMPFILE).mode(0o600).open(mount_point);
         match file {
             Ok(_) => {}
-            // Full, or full for us; or a file system that cannot do this.
-            Err(error) if matches!(error.raw_os_error(), Some(ENOSPC | EDQUOT | EOPNOTSUPP)) => {}
+            Err(error) if is_no_sign(&error) => {}
             Err(error) => return Err(error),
         }
     }
     root.sync_all()
+}
+
+/// Whether a file system that refuses to make a file so may live: it is full, or full for us; it cannot do this; or its
+/// user lets nobody change its root folder (chattr(1), `i`).
+fn is_no_sign(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(ENOSPC | EDQUOT | EOPNOTSUPP | EPERM | EACCES))
 }
 
 #[cfg(test)]

@@ -87,6 +87,33 @@ fn an_error_in_the_journal_is_seen_too() {
     });
 }
 
+#[test]
+fn a_root_folder_that_nobody_may_change_is_no_sign_of_death_and_hides_none() {
+    with_driver(async |driver, client| {
+        for mode in Mode::FILE_SYSTEMS {
+            let volume = Volume::in_use(&client, mode.word(), mode).await;
+            std::fs::write(volume.target.join("marker"), "kept").unwrap();
+            let change = |how: &str| drop(sh(&format!("chattr {how} {}; sync", volume.target.display())));
+            change("+i");
+            assert!(std::fs::write(volume.target.join("new"), "x").is_err());
+            let second = &folder("pod-2").join(mode.word());
+            volume.start().await;
+            volume.publish_at(second).await.unwrap();
+            volume.grow_by(4).await.unwrap();
+            client.clone().unpublish(&volume.id, second).await.unwrap();
+            assert!(!driver.log().has(&["a mounted file system is dead", &volume.id]));
+            // Shutting down is what these two know.
+            if mode != Mode::Btrfs {
+                shut_down(&volume);
+                volume.publish().await.unwrap();
+                assert!(driver.log().has(&["a mounted file system is dead", &volume.id]));
+            }
+            change("-i");
+            works(&volume);
+        }
+    });
+}
+
 /// Whoever writes to or reads from the volume's device from now on gets an error, or finds it as it was.
 fn fail(volume: &Volume, fails: bool) {
     let sectors = sh(&format!("dmsetup table {} | cut -d' ' -f2", volume.dm_name())).trim().to_owned();
