@@ -10,7 +10,7 @@ use crate::device::Access;
 use crate::fs;
 use crate::mount::{self, MountError};
 use crate::types::{
-    AccessMode, BlockDevice, FsType, TargetPath, VolumeCapability, VolumeId, VolumeMode, VolumeState,
+    AccessMode, BlockDevice, FsType, TargetPath, VolumeCapability, VolumeId, VolumeMode, VolumeState, chain,
 };
 
 impl Volumes {
@@ -18,7 +18,8 @@ impl Volumes {
     /// a user's data, and mounts it at the staging path. A raw block volume needs no mount.
     ///
     /// # Errors
-    /// The volume is not there or not usable, or something else is at the path.
+    /// The volume is not there or not usable, or something else is at the path. Nothing that this call has
+    /// mounted stays then.
     pub async fn stage(
         self: &Arc<Self>,
         id: &VolumeId,
@@ -67,16 +68,39 @@ impl Volumes {
         device: &BlockDevice,
         place: Place<'_>,
     ) -> Result<(), VolumeError> {
-        let read_only = place.capability.access == AccessMode::SingleNodeReaderOnly;
         match look(place.staging).await? {
             Some(there) if there.shows == device.number && !there.is_device => {
-                same_rights(found, place.staging, &there, read_only)?;
+                same_rights(found, place.staging, &there, place.capability.access == AccessMode::SingleNodeReaderOnly)?;
                 self.living(found, fs, device, place).await?;
+                self.grow_mounted(found, fs, device).await.map(drop)
             }
-            Some(there) => return Err(taken(&found.id, place.staging, &there)),
-            None => self.mount_at(found, fs, device, place).await?,
+            Some(there) => Err(taken(&found.id, place.staging, &there)),
+            None => {
+                let staged = self.mount_anew(found, fs, device, place).await;
+                if staged.is_err() {
+                    self.take_back(&found.id, place.staging).await;
+                }
+                staged
+            }
         }
+    }
+
+    async fn mount_anew(
+        &self,
+        found: &Found,
+        fs: FsType,
+        device: &BlockDevice,
+        place: Place<'_>,
+    ) -> Result<(), VolumeError> {
+        self.mount_at(found, fs, device, place).await?;
         self.grow_mounted(found, fs, device).await.map(drop)
+    }
+
+    /// Takes away what a stage that failed has mounted: nobody unstages what was never staged.
+    async fn take_back(&self, id: &VolumeId, staging: &TargetPath) {
+        if let Err(error) = self.unmount(id, staging).await {
+            tracing::error!(error = chain(&error), "what a failed stage has mounted stays");
+        }
     }
 
     /// Mounts the volume where nothing is mounted yet: once more where its log held a growth, after which the file

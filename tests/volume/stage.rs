@@ -230,6 +230,37 @@ fn a_volume_that_is_staged_with_other_rights_is_not_staged_again() {
     });
 }
 
+/// The kubelet never unstages what was never staged.
+#[test]
+fn a_stage_that_fails_after_its_mount_leaves_none_and_takes_none_of_an_earlier_one_away() {
+    with_driver(async |_driver, client| {
+        for (mode, program) in [(Mode::Ext4, "resize2fs"), (Mode::Xfs, "xfs_growfs"), (Mode::Btrfs, "btrfs")]
+        {
+            let volume = Volume::in_use(&client, mode.word(), mode).await;
+            mark(&volume);
+            volume.end().await;
+            volume.grow_by(16).await.unwrap();
+            let path = sh(&format!("command -v {program}")).trim().to_owned();
+            sh(&format!("mv {path} /away"));
+            for _ in 0..2 {
+                refused(volume.stage().await, Code::Internal, &format!("{program} "));
+                assert_eq!(mounts_at(&volume.staging), 0);
+            }
+            sh(&format!("mv /away {path}"));
+            volume.start().await;
+            is_marked(&volume);
+
+            command("lvextend", &["-q", "-L", "+64M", &volume.lv()]);
+            sh(&format!("mv {path} /away"));
+            refused(volume.stage().await, Code::Internal, &format!("{program} "));
+            assert_eq!((mounts_at(&volume.staging), mounts_at(&volume.target)), (1, 1));
+            is_marked(&volume);
+            sh(&format!("mv /away {path}"));
+            volume.stage().await.unwrap();
+        }
+    });
+}
+
 #[test]
 fn a_volume_that_does_not_exist_is_not_made_by_staging() {
     boot(async || {
