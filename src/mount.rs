@@ -1,11 +1,14 @@
 //! The mount table of this process's mount namespace, and changes to it.
 //!
 //! What is mounted where is read from `/proc/self/mountinfo` and nowhere else, and recognised by device
-//! numbers, never by the text of a path. No path is touched but the caller's own targets and the bind
-//! mounts of device nodes: somebody's dead network mount must not hold up a volume. After each change
-//! the table is read again, and only what it shows counts as done.
+//! numbers, never by the text of a path. No path is touched but the caller's own targets, the bind
+//! mounts of device nodes and the driver's own place for mounts that are not ready: somebody's dead network
+//! mount must not hold up a volume. After each change the table is read again, and only what it shows counts
+//! as done.
 
+mod aside;
 mod attach;
+mod bind;
 mod btrfs;
 mod error;
 mod flags;
@@ -15,7 +18,9 @@ mod table;
 mod target;
 mod unmount;
 
-pub use attach::{bind_device, bind_fs, mount_fs};
+pub use aside::Aside;
+pub use attach::mount_fs;
+pub use bind::{Rights, bind_device, bind_fs};
 pub use error::MountError;
 pub use look::{Mounted, block_targets, look, mounts_of};
 pub use mountinfo::Mount;

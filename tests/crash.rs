@@ -5,6 +5,7 @@
 //!   kills, cuts ── the driver, or the machine's power, at each point of an operation   (trap, child)
 //!   order       ── what each disk holds at each moment, had the power been cut then   (trap, recorder)
 //!   lvm         ── lvm, at each of its device-mapper calls                             (strace)
+//!   mounts      ── the driver, at each of its changes to the mount table               (strace)
 //!   unfinished  ── driver killed, and calls arriving, while a volume is being prepared
 //! ```
 
@@ -15,6 +16,7 @@ mod drain;
 mod kills;
 mod lvm;
 mod mkfs;
+mod mounts;
 mod order;
 mod overlap;
 mod recorder;

@@ -156,6 +156,7 @@ fn volumes(
         dm: Dm::new(config.run_directory.join("nodes")),
         node: config.node_name.clone(),
         lock_dir: config.run_directory.join("volumes"),
+        mount_dir: config.run_directory.join("mounts"),
         tracker: calls.clone(),
         stop: stop.clone(),
     });

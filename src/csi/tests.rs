@@ -67,6 +67,7 @@ async fn fixture_of(names: &[&str]) -> Fixture {
         dm: Dm::new(dir.path().join("nodes")),
         node: "n1".parse().unwrap(),
         lock_dir: dir.path().join("locks"),
+        mount_dir: dir.path().join("mounts"),
         tracker,
         stop,
     });

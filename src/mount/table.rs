@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use super::mountinfo::{self, Mount};
-use super::{MountError, target};
+use super::{MountError, blocking, target};
 use crate::types::{DeviceNumber, TargetPath};
 
 /// The kernel's list of this process's mounts.
@@ -19,7 +19,12 @@ impl MountTable {
     /// # Errors
     /// It cannot be read.
     pub async fn read() -> Result<Self, MountError> {
-        let text = tokio::fs::read(MOUNTINFO).await;
+        blocking(Self::read_now).await
+    }
+
+    /// The same for threads that may block.
+    pub(super) fn read_now() -> Result<Self, MountError> {
+        let text = std::fs::read(MOUNTINFO);
         let text = text.map_err(|source| MountError::io(Path::new(MOUNTINFO), "cannot be read", source))?;
         Ok(Self::parse(&text))
     }

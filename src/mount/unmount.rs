@@ -43,11 +43,15 @@ pub(super) async fn detach_own(target: &Path, shows: DeviceNumber) {
 
 async fn detach(target: &Path) -> Result<(), MountError> {
     let target = target.to_owned();
-    blocking(move || match umount2(&target, MntFlags::UMOUNT_NOFOLLOW) {
+    blocking(move || detach_now(&target)).await
+}
+
+/// Takes away the topmost mount at a path.
+pub(super) fn detach_now(target: &Path) -> Result<(), MountError> {
+    match umount2(target, MntFlags::UMOUNT_NOFOLLOW) {
         // EINVAL: no mount any more; somebody else was quicker.
         Ok(()) | Err(Errno::EINVAL | Errno::ENOENT) => Ok(()),
-        Err(Errno::EBUSY) => Err(MountError::Busy { target }),
-        Err(errno) => Err(MountError::io(&target, "cannot be unmounted", errno)),
-    })
-    .await
+        Err(Errno::EBUSY) => Err(MountError::Busy { target: target.to_owned() }),
+        Err(errno) => Err(MountError::io(target, "cannot be unmounted", errno)),
+    }
 }

@@ -4,7 +4,7 @@ use super::living::Place;
 use super::paths::{look, place_beside, same_rights, taken};
 use super::stage::{right_mode, unusable};
 use super::volumes::Volumes;
-use crate::mount::{self, MountError};
+use crate::mount::{self, Aside, MountError, Rights};
 use crate::types::{
     AccessMode, BlockDevice, TargetPath, VolumeCapability, VolumeId, VolumeMode, VolumeState,
 };
@@ -46,7 +46,7 @@ impl Volumes {
             return Ok(());
         }
         alone(&found, &device, request).await?;
-        bind(&found, &device, request)
+        bind(&found, &device, request, &self.aside)
             .await
             .map_err(|error| VolumeError::host(format!("{id} cannot be published"), error))?;
         tracing::info!(target = %request.target, read_only = request.is_read_only(), "published");
@@ -110,16 +110,22 @@ async fn alone(found: &Found, device: &BlockDevice, request: &PublishRequest) ->
     }
 }
 
-async fn bind(found: &Found, device: &BlockDevice, request: &PublishRequest) -> Result<(), MountError> {
-    let (target, read_only) = (&request.target, request.is_read_only());
+async fn bind(
+    found: &Found,
+    device: &BlockDevice,
+    request: &PublishRequest,
+    aside: &Aside,
+) -> Result<(), MountError> {
+    let target = &request.target;
+    let rights = if request.is_read_only() { Rights::Read(aside) } else { Rights::All };
     match found.tags.mode {
         VolumeMode::Filesystem(_) => {
             mount::make_dir(target).await?;
-            mount::bind_fs(&request.staging, device.number, target, read_only).await
+            mount::bind_fs(&request.staging, device.number, target, rights).await
         }
         VolumeMode::Block => {
             mount::make_file(target).await?;
-            mount::bind_device(device, target, read_only).await
+            mount::bind_device(device, target, rights).await
         }
     }
 }

@@ -10,6 +10,7 @@ use super::preparations::Preparations;
 use crate::device::Dm;
 use crate::exec::Runner;
 use crate::lvm::Groups;
+use crate::mount::Aside;
 use crate::types::NodeName;
 
 /// What the verbs work with.
@@ -19,6 +20,7 @@ pub struct Volumes {
     pub(super) dm: Dm,
     pub(super) node: NodeName,
     pub(super) locks: LockDir,
+    pub(super) aside: Aside,
     pub(super) busy: Busy,
     pub(super) preparations: Preparations,
     pub(super) tracker: TaskTracker,
@@ -37,6 +39,8 @@ pub struct Parts {
     pub node: NodeName,
     /// A directory of the host for lock files, which a restart of the driver leaves alone.
     pub lock_dir: PathBuf,
+    /// A directory in which mounts are made ready that nobody is to see before.
+    pub mount_dir: PathBuf,
     /// Where background work runs.
     pub tracker: TaskTracker,
     /// Tells background work to end.
@@ -52,6 +56,7 @@ impl Volumes {
             dm: parts.dm,
             node: parts.node,
             locks: LockDir::new(parts.lock_dir),
+            aside: Aside::new(parts.mount_dir),
             busy: Busy::default(),
             preparations: Preparations::default(),
             tracker: parts.tracker,

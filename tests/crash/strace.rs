@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::driver::processes::{is_lvm_shell, parent_of, pids, status};
+use crate::driver::processes::{is_lvm_shell, parent_of, pids, status, threads};
 use crate::driver::{Driver, until};
 
 /// The driver's only lvm shell, if it has one now.
@@ -52,6 +52,14 @@ pub(super) struct Tracer(Child);
 /// The calls that strace has seen the end of.
 const LOG: &str = "/run/strace.log";
 
+/// Starts a strace on a process.
+fn trace(pid: u32, arguments: &[&str]) -> Child {
+    let _ = fs::remove_file(LOG);
+    let mut strace = Command::new("strace");
+    strace.args(["-qq", "-o", LOG]).args(arguments).args(["-p", &pid.to_string()]);
+    strace.stdin(Stdio::null()).spawn().unwrap()
+}
+
 /// The calls of device mapper that change something (linux/dm-ioctl.h).
 const CHANGES: [&str; 5] =
     ["DM_DEV_CREATE", "DM_DEV_REMOVE", "DM_DEV_SUSPEND", "DM_TABLE_LOAD", "DM_TABLE_CLEAR"];
@@ -68,16 +76,21 @@ impl Tracer {
     }
 
     async fn start(shell: u32, arguments: &[&str]) -> Self {
-        let _ = fs::remove_file(LOG);
-        let strace = Command::new("strace")
-            .args(["-qq", "-o", LOG, "-P", "/dev/mapper/control", "-e", "trace=ioctl"])
-            .args(arguments)
-            .args(["-p", &shell.to_string()])
-            .stdin(Stdio::null())
-            .spawn()
-            .unwrap();
+        let ioctls = ["-P", "/dev/mapper/control", "-e", "trace=ioctl"];
+        let strace = trace(shell, &[&ioctls, arguments].concat());
         let tracer = strace.id().to_string();
         until("strace has attached", async || status(shell, "TracerPid").as_ref() == Some(&tracer)).await;
+        Self(strace)
+    }
+
+    /// Attaches to all threads of a driver, and kills it as one of them makes its `number`th change to the mount table
+    /// from now on: the call is not made.
+    pub(super) async fn kill_at_mount(driver: u32, number: usize) -> Self {
+        let inject = format!("inject=mount,umount2:{}:when={number}", Act::Kill.word());
+        let strace = trace(driver, &["-f", "-e", "trace=mount,umount2", "-e", &inject]);
+        let tracer = strace.id().to_string();
+        let is_traced = |thread: u32| status(thread, "TracerPid").is_none_or(|found| found == tracer);
+        until("strace has attached", async || threads(driver).all(is_traced)).await;
         Self(strace)
     }
 

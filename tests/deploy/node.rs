@@ -15,7 +15,7 @@ const HOST: [(&str, &str); 8] = [
     ("/var/lib/kubelet/plugins/lvm.csi.quarry", "the driver's socket, for the registrar"),
     ("/var/lib/kubelet/plugins_registry", "the registrar's socket"),
     ("/run/lock/lvm", "LVM's locks"),
-    ("/run/quarry", "locks on volumes"),
+    ("/run/quarry", "locks on volumes, and a place for mounts that are not ready"),
     ("/var/lib/quarry/backup", "backups of the metadata"),
     ("/etc/lvm", "the host's system id"),
 ];

@@ -8,8 +8,8 @@ use lab::Machine;
 use quarry::device::{Access, BlockDevice};
 use quarry::fs::of;
 use quarry::mount::{
-    self, MountError, MountTable, Mounted, bind_device, bind_fs, block_targets, look, make_dir, make_file,
-    mount_fs, remove, unmount,
+    self, Aside, MountError, MountTable, Mounted, Rights, bind_device, bind_fs, block_targets, look,
+    make_dir, make_file, mount_fs, remove, unmount,
 };
 use quarry::types::{FsType, MakeOptions, MountOptions, TargetPath};
 
@@ -31,6 +31,11 @@ fn stage(device: &BlockDevice, place: &TargetPath, options: &[&str]) -> Result<(
         make_dir(place).await?;
         mount_fs(device, place, FsType::Ext4, &[], &options).await
     })
+}
+
+/// Where the driver makes mounts ready.
+fn aside() -> Aside {
+    Aside::new("/run/quarry/mounts".into())
 }
 
 fn there(place: &TargetPath) -> Option<Mounted> {
@@ -55,9 +60,11 @@ fn a_file_system_is_mounted_found_bound_and_unmounted() {
         assert!(found.mount.has_option("noatime") && found.mount.has_option("nodev"));
         assert!(!found.mount.is_read_only());
 
-        for (place, read_only) in [(&reader, true), (&writer, false)] {
+        let aside = aside();
+        for (place, rights) in [(&reader, Rights::Read(&aside)), (&writer, Rights::All)] {
             run(make_dir(place)).unwrap();
-            run(bind_fs(&staged, device.number, place, read_only)).unwrap();
+            run(bind_fs(&staged, device.number, place, rights)).unwrap();
+            let read_only = place == &reader;
             let found = there(place).unwrap();
             assert_eq!((found.shows, found.mount.is_read_only()), (device.number, read_only));
             assert!(found.mount.has_option("noatime") && found.mount.has_option("nodev"), "{found:?}");
@@ -109,7 +116,7 @@ fn stacked_mounts_of_ours_go_and_those_of_others_stay() {
         let (a, b) = (formatted(&bench, "a"), formatted(&bench, "b"));
         let place = target("/stage");
         stage(&a, &place, &[]).unwrap();
-        (0..3).for_each(|_| run(bind_fs(&place, a.number, &place, false)).unwrap());
+        (0..3).for_each(|_| run(bind_fs(&place, a.number, &place, Rights::All)).unwrap());
         assert_eq!(times(&a), 4);
         run(unmount(&place, a.number)).unwrap();
         assert_eq!(times(&a), 0);
@@ -123,7 +130,7 @@ fn stacked_mounts_of_ours_go_and_those_of_others_stay() {
 
         let other = target("/other");
         run(make_dir(&other)).unwrap();
-        let error = run(bind_fs(&place, a.number, &other, false)).unwrap_err();
+        let error = run(bind_fs(&place, a.number, &other, Rights::All)).unwrap_err();
         assert!(matches!(error, MountError::Moved { .. }), "{error}");
         assert_eq!(there(&other), None);
     });
@@ -139,14 +146,14 @@ fn a_path_that_leads_to_another_device_is_not_mounted() {
         assert!(matches!(error, MountError::Moved { .. }), "{error}");
         let file = target("/file");
         run(make_file(&file)).unwrap();
-        assert!(matches!(run(bind_device(&a, &file, false)), Err(MountError::Moved { .. })));
+        assert!(matches!(run(bind_device(&a, &file, Rights::All)), Err(MountError::Moved { .. })));
         assert_eq!((times(&a), times(&b), there(&file)), (0, 0, None));
         // The number is another volume's by now.
         must("vgmknodes", &[]);
         let stale = BlockDevice { uuid: a.uuid.clone(), ..b.clone() };
         let error = stage(&stale, &target("/stage"), &[]).unwrap_err();
         assert!(matches!(error, MountError::Unproven { .. }), "{error}");
-        assert!(matches!(run(bind_device(&stale, &file, false)), Err(MountError::Unproven { .. })));
+        assert!(matches!(run(bind_device(&stale, &file, Rights::All)), Err(MountError::Unproven { .. })));
         assert_eq!((times(&b), there(&file)), (0, None));
         // Not a file system of that type.
         must("sh", &["-c", "blkdiscard -z /dev/mapper/vg-b"]);
@@ -161,9 +168,11 @@ fn a_block_device_is_bound_and_found_by_its_number() {
         let bench = Bench::new();
         let (a, b) = (bench.create("a", "16M"), bench.create("b", "16M"));
         let places = [target("/pod one"), target("/pod2")];
-        for (place, read_only) in places.iter().zip([false, true]) {
+        let aside = aside();
+        for (place, rights) in places.iter().zip([Rights::All, Rights::Read(&aside)]) {
             run(make_file(place)).unwrap();
-            run(bind_device(&a, place, read_only)).unwrap();
+            run(bind_device(&a, place, rights)).unwrap();
+            let read_only = matches!(rights, Rights::Read(_));
             run(make_file(place)).unwrap();
             let found = there(place).unwrap();
             assert_eq!(
@@ -188,7 +197,7 @@ fn a_block_device_is_bound_and_found_by_its_number() {
         let own = format!("/nodes/{}", a.number);
         must("mknod", &[&own, "b", &a.number.major.to_string(), &a.number.minor.to_string()]);
         run(make_file(&places[1])).unwrap();
-        run(bind_device(&BlockDevice { path: own.into(), ..a.clone() }, &places[1], false)).unwrap();
+        run(bind_device(&BlockDevice { path: own.into(), ..a.clone() }, &places[1], Rights::All)).unwrap();
         assert_eq!(run(block_targets(a.number)).unwrap(), [places[1].to_path()]);
     });
 }
@@ -271,7 +280,7 @@ fn somebody_elses_dead_mount_holds_up_nothing() {
         let (staged, file) = (target("/stage"), target("/file"));
         stage(&device, &staged, &[]).unwrap();
         run(make_file(&file)).unwrap();
-        run(bind_device(&device, &file, false)).unwrap();
+        run(bind_device(&device, &file, Rights::All)).unwrap();
         assert_eq!(run(block_targets(device.number)).unwrap().len(), 1);
         run(unmount(&file, device.number)).unwrap();
         run(unmount(&staged, device.number)).unwrap();
