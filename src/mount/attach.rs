@@ -13,7 +13,7 @@ use crate::types::{BlockDevice, DeviceNumber, DmUuid, FsType, MountOptions, Targ
 
 /// Mounts the file system on a device at an existing folder, and looks whether that is what is there.
 ///
-/// `always` are options that the file system needs whatever the user asks for. The caller has looked that nothing of his is
+/// `always` are options that count whatever the user asks for. The caller has looked that nothing of his is
 /// mounted there yet: a second call puts a second mount on top. It takes as long as the kernel needs to
 /// replay a journal, and goes on when the caller's future is dropped.
 ///

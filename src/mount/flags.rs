@@ -29,11 +29,11 @@ const FLAGS: [(&str, MsFlags, MsFlags); 13] = [
 
 const ATIME: MsFlags = MsFlags::MS_NOATIME.union(MsFlags::MS_RELATIME).union(MsFlags::MS_STRICTATIME);
 
-/// The options of a mount: those that its file system always gets, then the user's.
+/// The options of a mount: the user's, and then those that count whatever the user asks for.
 pub(super) fn arguments(always: &[&str], options: &MountOptions) -> Arguments {
     let mut flags = MsFlags::empty();
     let mut data: Vec<String> = Vec::new();
-    for option in always.iter().copied().chain(options.iter()) {
+    for option in options.iter().chain(always.iter().copied()) {
         match FLAGS.iter().find(|(name, ..)| *name == option) {
             Some((_, sets, clears)) => flags = flags.difference(*clears).union(*sets),
             None => data.push(quoted(option)),
@@ -77,13 +77,13 @@ mod tests {
     fn flags_and_text_are_told_apart() {
         let found = of(&["nouuid"], &["noatime,nodev", "discard", "ro"]);
         assert_eq!(found.flags, MsFlags::MS_NOATIME | MsFlags::MS_NODEV | MsFlags::MS_RDONLY);
-        assert_eq!(found.data, "nouuid,discard");
+        assert_eq!(found.data, "discard,nouuid");
     }
 
     #[test]
     fn the_last_of_opposites_wins() {
         assert_eq!(of(&[], &["ro", "noatime", "rw", "strictatime"]).flags, MsFlags::MS_STRICTATIME);
-        assert_eq!(of(&["noatime"], &["atime"]).flags, MsFlags::empty());
+        assert_eq!(of(&["ro"], &["noatime", "rw"]).flags, MsFlags::MS_NOATIME | MsFlags::MS_RDONLY);
     }
 
     #[test]

@@ -96,3 +96,29 @@ pub struct VolumeCapability {
     /// How its file system is mounted; empty for a block volume.
     pub options: MountOptions,
 }
+
+impl VolumeCapability {
+    /// Whether the volume may only be read: by its access mode, or by the mount option `ro`.
+    pub fn is_read_only(&self) -> bool {
+        self.access == AccessMode::SingleNodeReaderOnly || self.options.read_only()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_may_only_read_cannot_wish_for_more_and_who_may_write_can_wish_for_less() {
+        let is_read_only = |access, options: &[&str]| {
+            let options = MountOptions::parse(options.iter().copied()).unwrap();
+            VolumeCapability { access, mode: WantedMode::Filesystem(None), options }.is_read_only()
+        };
+        for (options, expected) in
+            [(&[][..], false), (&["noatime"], false), (&["ro"], true), (&["ro,rw"], false)]
+        {
+            assert_eq!(is_read_only(AccessMode::SingleNodeWriter, options), expected, "{options:?}");
+            assert!(is_read_only(AccessMode::SingleNodeReaderOnly, options), "{options:?}");
+        }
+    }
+}

@@ -100,7 +100,9 @@ impl MountOptions {
         self.0.iter().map(String::as_str)
     }
 
-    /// Whether the mount is to be read-only.
+    /// Whether they ask for a read-only mount ([`VolumeCapability::is_read_only`] is the rule on that).
+    ///
+    /// [`VolumeCapability::is_read_only`]: super::VolumeCapability::is_read_only
     pub fn read_only(&self) -> bool {
         self.iter().filter(|option| matches!(*option, "ro" | "rw")).last() == Some("ro")
     }

@@ -28,7 +28,7 @@ impl PublishRequest {
     }
 
     fn is_read_only(&self) -> bool {
-        self.read_only || self.capability.access == AccessMode::SingleNodeReaderOnly
+        self.read_only || self.capability.is_read_only()
     }
 }
 
@@ -46,6 +46,7 @@ impl Volumes {
             return Ok(());
         }
         alone(&found, &device, request).await?;
+        as_staged(&found, request).await?;
         bind(&found, &device, request, &self.aside)
             .await
             .map_err(|error| VolumeError::host(format!("{id} cannot be published"), error))?;
@@ -107,6 +108,17 @@ async fn alone(found: &Found, device: &BlockDevice, request: &PublishRequest) ->
     match place_beside(device, &[&request.staging]).await? {
         None => Ok(()),
         Some(path) => Err(VolumeError::PublishedElsewhere { id: found.id.clone(), path }),
+    }
+}
+
+/// Whether the volume is staged for writing where that is asked for: a bind mount has no more rights than its source.
+async fn as_staged(found: &Found, request: &PublishRequest) -> Result<(), VolumeError> {
+    if found.tags.mode == VolumeMode::Block || request.is_read_only() {
+        return Ok(());
+    }
+    match look(&request.staging).await? {
+        Some(there) => same_rights(found, &request.staging, &there, false),
+        None => Ok(()),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::device::Access;
 use crate::fs;
 use crate::mount::{self, MountError};
 use crate::types::{
-    AccessMode, BlockDevice, FsType, TargetPath, VolumeCapability, VolumeId, VolumeMode, VolumeState, chain,
+    BlockDevice, FsType, TargetPath, VolumeCapability, VolumeId, VolumeMode, VolumeState, chain,
 };
 
 impl Volumes {
@@ -70,7 +70,7 @@ impl Volumes {
     ) -> Result<(), VolumeError> {
         match look(place.staging).await? {
             Some(there) if there.shows == device.number && !there.is_device => {
-                same_rights(found, place.staging, &there, place.capability.access == AccessMode::SingleNodeReaderOnly)?;
+                same_rights(found, place.staging, &there, place.capability.is_read_only())?;
                 self.living(found, fs, device, place).await?;
                 self.grow_mounted(found, fs, device).await.map(drop)
             }
@@ -228,12 +228,9 @@ pub(super) fn right_mode(found: &Found, capability: &VolumeCapability) -> Result
     fits.map_err(|why| VolumeError::Options { id: found.id.clone(), fs, why })
 }
 
-/// What every file system is mounted with beside what its class asks for. The kernel's own defaults are the
+/// What every file system is mounted with, whatever its class asks for beside. The kernel's own defaults are the
 /// safe ones: barriers, no discarding, `relatime`; and what is to be done after an error is written in ext4's
 /// superblock, while XFS and btrfs stop by themselves.
-const fn options(capability: &VolumeCapability) -> &'static [&'static str] {
-    match capability.access {
-        AccessMode::SingleNodeReaderOnly => &["ro"],
-        _ => &[],
-    }
+fn options(capability: &VolumeCapability) -> &'static [&'static str] {
+    if capability.is_read_only() { &["ro"] } else { &[] }
 }

@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use quarry::proto::csi::v1 as csi;
+use quarry::proto::csi::v1::volume_capability::access_mode::Mode as AccessMode;
 use quarry::proto::csi::v1::volume_capability::{AccessType, MountVolume};
 use tonic::Code;
 
@@ -224,6 +225,46 @@ fn mount_options_are_those_of_the_file_system_that_the_volume_has() {
             Code::FailedPrecondition,
             "is made as ext4 file system, and cannot be used as xfs file system",
         );
+    });
+}
+
+#[test]
+fn the_option_ro_is_the_wish_to_read_only_and_a_reader_cannot_wish_for_more() {
+    with_driver(async |_driver, client| {
+        for mode in Mode::FILE_SYSTEMS {
+            let volume = Volume::in_use(&client, mode.word(), mode).await;
+            std::fs::write(volume.target.join("marker"), "kept").unwrap();
+            volume.end().await;
+            let reader = csi::VolumeCapability {
+                access_mode: mode.capability_for(AccessMode::SingleNodeReaderOnly).access_mode,
+                ..mounted(mode.word(), &["rw"])
+            };
+            for capability in [mounted(mode.word(), &["noatime", "ro"]), reader] {
+                let publish = async || {
+                    let wanted = Some(capability.clone());
+                    volume.publish_as(&volume.target, |request| request.volume_capability = wanted).await
+                };
+                for _ in 0..2 {
+                    client.clone().stage_as(&volume.id, &volume.staging, capability.clone()).await.unwrap();
+                }
+                refused(volume.publish().await, Code::AlreadyExists, "it is read-only there");
+                assert_eq!(mounts_at(&volume.target), 0);
+                for _ in 0..2 {
+                    publish().await.unwrap();
+                }
+                for place in [&volume.staging, &volume.target] {
+                    assert_eq!(mounts_at(place), 1);
+                    assert_eq!(std::fs::read_to_string(place.join("marker")).unwrap(), "kept");
+                    let refusal = std::fs::write(place.join("marker"), "changed").unwrap_err();
+                    assert_eq!(refusal.kind(), std::io::ErrorKind::ReadOnlyFilesystem);
+                }
+                refused(volume.stage().await, Code::AlreadyExists, "it is read-only there");
+                refused(volume.publish().await, Code::AlreadyExists, "it is read-only there");
+                volume.end().await;
+            }
+            volume.start().await;
+            std::fs::write(volume.target.join("marker"), "changed").unwrap();
+        }
     });
 }
 
