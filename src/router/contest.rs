@@ -1,6 +1,9 @@
+use tonic::Status;
+
+use super::error::RouteError;
 use super::fleet::{Fleet, Linked};
 use super::room::Choice;
-use crate::cluster::KnownNodes;
+use crate::cluster::{KnownNodes, Nodes};
 use crate::types::{GroupState, VgUuid};
 
 /// Why nothing is made or changed in a group that a node shows: what it shows may be a copy, and the volumes be
@@ -14,7 +17,7 @@ pub(super) enum Contest {
 }
 
 /// What stands against making or changing something in that group of that node.
-pub(super) fn contest(fleet: &Fleet, known: &KnownNodes, object: &str, vg: &VgUuid) -> Option<Contest> {
+fn contest(fleet: &Fleet, known: &KnownNodes, object: &str, vg: &VgUuid) -> Option<Contest> {
     let mut nodes = fleet.others_with(vg, object);
     if !nodes.is_empty() {
         nodes.push(object.to_owned());
@@ -23,6 +26,18 @@ pub(super) fn contest(fleet: &Fleet, known: &KnownNodes, object: &str, vg: &VgUu
     }
     let on = known.labelled(vg).into_iter().find(|name| *name != object)?;
     Some(Contest::Labelled { vg: vg.clone(), node: object.to_owned(), on: on.to_owned() })
+}
+
+/// Whether nothing stands against changing something in that group of that node.
+///
+/// # Errors
+/// The nodes have not been listed yet, so that nobody can tell; or the group is contested.
+pub(super) fn uncontested(fleet: &Fleet, nodes: &Nodes, object: &str, vg: &VgUuid) -> Result<(), RouteError> {
+    let known = nodes.known();
+    if !known.is_listed() {
+        return Err(RouteError::Unlisted);
+    }
+    contest(fleet, &known, object, vg).map_or(Ok(()), |contest| Err(contest.into()))
 }
 
 /// The groups of the node that the class may use. The node itself chooses among them, so that one which
@@ -37,5 +52,24 @@ pub(super) fn usable<'a>(
     match groups.iter().find_map(|group| contest(fleet, known, linked.session.object(), &group.uuid)) {
         Some(contest) => Err(contest),
         None => Ok(groups),
+    }
+}
+
+impl From<Contest> for RouteError {
+    fn from(contest: Contest) -> Self {
+        match contest {
+            Contest::Twice { vg, nodes } => Self::Twice { vg, nodes },
+            Contest::Labelled { vg, node, on } => Self::Elsewhere { vg, node, on },
+        }
+    }
+}
+
+/// The answer to a create in a group that is contested.
+pub(super) fn in_create(contest: Contest) -> Status {
+    match contest.into() {
+        // Nothing was started, and GetCapacity offers nothing there: let the scheduler choose again.
+        twice @ RouteError::Twice { .. } => Status::resource_exhausted(twice.to_string()),
+        // This passes within about a minute.
+        error => error.into(),
     }
 }

@@ -2,8 +2,8 @@ use tonic::metadata::MetadataMap;
 use tonic::{Code, Response, Status};
 
 use super::Router;
-use super::contest::usable;
-use super::error::{RouteError, in_create};
+use super::contest::{in_create, usable};
+use super::error::RouteError;
 use super::fleet::{Linked, Standing};
 use super::forward::{handed_back, node, passed_on_from, plain};
 use super::room::Choice;

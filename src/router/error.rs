@@ -6,7 +6,6 @@
 
 use tonic::{Code, Status};
 
-use super::contest::Contest;
 use crate::cluster::{ClusterError, LabelError, vg_label};
 use crate::types::{Bytes, NodeName, VgUuid, VolumeId, chain};
 
@@ -90,24 +89,5 @@ impl RouteError {
 impl From<RouteError> for Status {
     fn from(error: RouteError) -> Self {
         Self::new(error.code(), error.to_string())
-    }
-}
-
-impl From<Contest> for RouteError {
-    fn from(contest: Contest) -> Self {
-        match contest {
-            Contest::Twice { vg, nodes } => Self::Twice { vg, nodes },
-            Contest::Labelled { vg, node, on } => Self::Elsewhere { vg, node, on },
-        }
-    }
-}
-
-/// The answer to a create in a group that is contested.
-pub(super) fn in_create(contest: Contest) -> Status {
-    match contest.into() {
-        // Nothing was started, and GetCapacity offers nothing there: let the scheduler choose again.
-        twice @ RouteError::Twice { .. } => Status::resource_exhausted(twice.to_string()),
-        // This passes within about a minute.
-        error => error.into(),
     }
 }

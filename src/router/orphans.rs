@@ -9,7 +9,7 @@ use tonic::Status;
 use uuid::Uuid;
 
 use super::Fleet;
-use super::contest::contest;
+use super::contest::uncontested;
 use super::fleet::Linked;
 use crate::cluster::{Cluster, ClusterError, Events, Leadership, Nodes, Notice, Subject, VolumeHandles};
 use crate::csi::DRIVER_NAME;
@@ -131,9 +131,8 @@ impl Orphans {
 
     /// Whether no other node can have the volume's group.
     fn is_alone(&self, session: &Session, volume: &UnusedVolume) -> bool {
-        let (known, id) = (self.nodes.known(), volume.volume_id.parse::<VolumeId>());
-        let contested = |id: VolumeId| contest(&self.fleet, &known, session.object(), &id.vg).is_some();
-        known.is_listed() && id.is_ok_and(|id| !contested(id))
+        let id = volume.volume_id.parse::<VolumeId>();
+        id.is_ok_and(|id| uncontested(&self.fleet, &self.nodes, session.object(), &id.vg).is_ok())
     }
 
     /// Why the volume is an orphan; `None` where it is none, or nobody can tell.

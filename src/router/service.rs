@@ -4,7 +4,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tonic::{Request, Response, Status};
 
-use super::contest::{contest, usable};
+use super::contest::{uncontested, usable};
 use super::create::Wish;
 use super::error::RouteError;
 use super::fleet::{Owner, Standing};
@@ -62,14 +62,8 @@ impl Router {
     /// shown may be a copy, and the volume itself be on a node that is away for a moment.
     fn sole_owner(&self, id: &VolumeId) -> Result<Session, RouteError> {
         let owner = self.owner(id)?;
-        let known = self.parts.nodes.known();
-        if !known.is_listed() {
-            return Err(RouteError::Unlisted);
-        }
-        match contest(&self.parts.fleet, &known, owner.object(), &id.vg) {
-            Some(contest) => Err(contest.into()),
-            None => Ok(owner),
-        }
+        uncontested(&self.parts.fleet, &self.parts.nodes, owner.object(), &id.vg)?;
+        Ok(owner)
     }
 
     fn capacity(&self, request: &CapacityRequest) -> Result<Capacity, RouteError> {

@@ -68,32 +68,22 @@ impl Volumes {
         device: &BlockDevice,
         place: Place<'_>,
     ) -> Result<(), VolumeError> {
-        match look(place.staging).await? {
+        let (new, mounted) = match look(place.staging).await? {
             Some(there) if there.shows == device.number && !there.is_device => {
                 same_rights(found, place.staging, &there, place.capability.is_read_only())?;
-                self.living(found, fs, device, place).await?;
-                self.grow_mounted(found, fs, device).await.map(drop)
+                (false, self.living(found, fs, device, place).await)
             }
-            Some(there) => Err(taken(&found.id, place.staging, &there)),
-            None => {
-                let staged = self.mount_anew(found, fs, device, place).await;
-                if staged.is_err() {
-                    self.take_back(&found.id, place.staging).await;
-                }
-                staged
-            }
+            Some(there) => return Err(taken(&found.id, place.staging, &there)),
+            None => (true, self.mount_at(found, fs, device, place).await),
+        };
+        let staged = match mounted {
+            Ok(()) => self.grow_mounted(found, fs, device).await.map(drop),
+            failed => failed,
+        };
+        if new && staged.is_err() {
+            self.take_back(&found.id, place.staging).await;
         }
-    }
-
-    async fn mount_anew(
-        &self,
-        found: &Found,
-        fs: FsType,
-        device: &BlockDevice,
-        place: Place<'_>,
-    ) -> Result<(), VolumeError> {
-        self.mount_at(found, fs, device, place).await?;
-        self.grow_mounted(found, fs, device).await.map(drop)
+        staged
     }
 
     /// Takes away what a stage that failed has mounted: nobody unstages what was never staged.

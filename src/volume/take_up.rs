@@ -10,7 +10,8 @@ use crate::types::{LvName, VgUuid, VolumeId, VolumeState, chain};
 impl Volumes {
     /// Takes up what an ended driver left undone: takes away mounts that it did not finish, resumes volumes
     /// that its lvm has left suspended, prepares those that are blank, and removes hidden ones that serve
-    /// nothing any more. It does so in every group as soon as that can be used, now or later, and ends when the driver does.
+    /// nothing any more. It does so in every group as soon as that can be used, now or later, and ends when
+    /// the driver does.
     pub async fn take_up(self: &Arc<Self>) {
         if let Err(error) = self.locks.sweep().await {
             tracing::warn!(error = chain(&error), "lock files of removed volumes may be left");
