@@ -34,7 +34,7 @@ pub use error::{GroupError, OPEN};
 pub use events::watch;
 pub use group::{Group, Intent};
 pub use groups::{Groups, Selection, Settings};
-pub use health::{Health, Sighting, sightings};
+pub use health::{Health, Sighting, Unallocatable, sightings};
 pub use local::{EngineKind, LocalBackend, LocalOptions};
 pub use report::{LvRow, PvRow, Reply, SegmentRow, VgRow};
 pub use turn::Turn;

@@ -16,3 +16,4 @@ mod publish;
 mod secrets;
 mod stage;
 mod support;
+mod unallocatable;

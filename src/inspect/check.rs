@@ -7,7 +7,7 @@ use super::machine::Seen;
 use super::table::size;
 use super::{Machine, VolumeRow, volumes};
 use crate::fs;
-use crate::lvm::{Health, LvRow, View};
+use crate::lvm::{Health, LvRow, Unallocatable, View};
 use crate::types::{Owner, VolumeMode, VolumeState};
 use crate::volume::{BLANK_AGE, serves};
 
@@ -68,6 +68,7 @@ fn of_group(group: &Seen, findings: &mut Vec<Finding>) {
     let Ok(view) = &group.view else { return };
     if group.chosen && group.health == Health::Healthy {
         findings.extend(of_room(group, view));
+        findings.extend(view.unallocatable.iter().map(|disk| of_unallocatable(group, view, disk)));
     }
     findings.extend(view.lvs().filter_map(|lv| left_over(group, view, lv)));
 }
@@ -84,11 +85,20 @@ fn of_room(group: &Seen, view: &View) -> Option<Finding> {
     }
     let least = view.vg.extent_size.bytes();
     (view.vg.extent_size.size_of(room.usable) < least).then(|| {
-        let free = size(view.vg.extent_size.size_of(room.free));
+        let free = size(view.vg.extent_size.size_of(room.growable));
         let found =
             format!("no room for new volumes: {free} are free, and the reserve is {}", size(group.reserve));
         note(&group.name, found, "add a disk (vgextend), delete volumes, or lower the reserve")
     })
+}
+
+fn of_unallocatable(group: &Seen, view: &View, disk: &Unallocatable) -> Finding {
+    let (device, free) = (disk.device.display(), size(view.vg.extent_size.size_of(disk.free)));
+    let found = format!("its disk {device} takes no new extents: {free} are free on it that nothing may use");
+    let advice = format!(
+        "nothing, if the disk is to go: pvmove and vgreduce take it out; otherwise pvchange -xy {device}"
+    );
+    note(&group.name, found, advice)
 }
 
 /// What an interrupted expansion of a raw block volume left.

@@ -30,6 +30,8 @@ pub struct Content {
     pub size_bytes: Bytes,
     /// What no LV has.
     pub free_bytes: Bytes,
+    /// What of that lies on disks that take no new extents, so that nothing may use it.
+    pub unallocatable_bytes: Bytes,
     /// What the creation of volumes may use.
     pub usable_bytes: Bytes,
     /// The size of its smallest metadata area.
@@ -70,6 +72,7 @@ fn content(view: &View, reserve: Bytes, usable: bool) -> Content {
     Content {
         size_bytes: vg.extent_size.size_of(vg.extents),
         free_bytes: vg.extent_size.size_of(room.free),
+        unallocatable_bytes: vg.extent_size.size_of(room.unallocatable),
         usable_bytes: if usable { vg.extent_size.size_of(room.usable) } else { Bytes::ZERO },
         metadata_size_bytes: vg.metadata_size,
         metadata_free_bytes: vg.metadata_free,
@@ -90,8 +93,12 @@ impl GroupRow {
     /// The cells of its row.
     pub fn cells(&self) -> [String; 9] {
         let told = |what: fn(&Content) -> String| or_nothing(self.content.as_ref().map(what));
+        let unallocatable = self.content.as_ref().map_or(Bytes::ZERO, |content| content.unallocatable_bytes);
         let state = match (&self.trouble, self.used) {
             (Some(trouble), _) => trouble.clone(),
+            (None, true) if unallocatable > Bytes::ZERO => {
+                format!("healthy, with {} on disks that take no new extents", size(unallocatable))
+            }
             (None, true) => "healthy".to_owned(),
             (None, false) => "healthy, and not one of those to use".to_owned(),
         };

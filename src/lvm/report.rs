@@ -115,6 +115,10 @@ pub struct PvRow {
     pub device: Option<PathBuf>,
     /// Whether another device claims to be it too.
     pub duplicate: bool,
+    /// Whether LVM puts new extents on it (`pvchange --allocatable`).
+    pub allocatable: bool,
+    /// Its free extents.
+    pub free: Extents,
     /// Its group; `None` for a disk that belongs to none yet.
     pub vg: Option<VgRow>,
 }

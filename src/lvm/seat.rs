@@ -49,27 +49,35 @@ impl Seat {
         (now == *held).then(|| Arc::clone(view))
     }
 
-    /// Reads the whole group. What is read counts only if no commit came in between.
-    async fn load(&mut self, group: &Arc<Group>, sighting: Sighting) -> Result<Arc<View>, GroupError> {
+    /// Reads the whole group. What is read counts only if no commit came in between, nor after `sighting`:
+    /// of the disks only a look tells.
+    async fn load(&mut self, group: &Arc<Group>, mut sighting: Sighting) -> Result<Arc<View>, GroupError> {
         self.view = None;
-        if self.engine.as_ref().is_none_or(|(_, opened)| !same_disks(opened, &sighting)) {
-            let engine = group.backend.open(&sighting.vg.name, &sighting.devices);
-            self.engine = Some((engine, sighting.clone()));
-        }
-        let failed = |source| GroupError::Engine { vg: sighting.vg.name.clone(), source };
+        let vg = sighting.vg.name.clone();
+        let failed = |source| GroupError::Engine { vg: vg.clone(), source };
         for _ in 0..ATTEMPTS {
+            self.open(group, &sighting);
             let before = group.backend.fingerprint(&sighting.devices).await.map_err(failed)?;
             let view = self.read(group, &sighting).await?;
             let after = group.backend.fingerprint(&sighting.devices).await.map_err(failed)?;
-            if before == after {
+            if before == after && view.vg.seqno == sighting.vg.seqno {
                 self.suspect = false;
                 return Ok(self.hold(group, after, view));
             }
+            sighting = group.look().await?;
         }
         Err(failed(EngineError::Unreadable {
             command: Command::Volumes.to_string(),
             reason: "the group is being changed all the time".to_owned(),
         }))
+    }
+
+    /// Sees to it that the engine is one for these disks.
+    fn open(&mut self, group: &Group, sighting: &Sighting) {
+        if self.engine.as_ref().is_none_or(|(_, opened)| !same_disks(opened, sighting)) {
+            let engine = group.backend.open(&sighting.vg.name, &sighting.devices);
+            self.engine = Some((engine, sighting.clone()));
+        }
     }
 
     async fn read(&mut self, group: &Group, sighting: &Sighting) -> Result<View, GroupError> {
@@ -84,7 +92,7 @@ impl Seat {
         if vg.is_err() {
             self.suspect = true;
         }
-        Ok(View::new(vg?, lvs))
+        Ok(View::new(vg?, sighting.unallocatable.clone(), lvs))
     }
 
     /// A report that must succeed: an empty list after a failure must never mean that nothing is there.
@@ -135,11 +143,12 @@ impl Seat {
         {
             return Ok(view);
         }
-        let sighting = if self.suspect { group.look().await? } else { group.sighting()? };
+        let sighting = group.look().await?;
         self.load(group, sighting).await
     }
 
-    /// `None` where the report shows more than our own change.
+    /// `None` where the report shows more than our own change, or less: what a commit frees may lie on a disk that
+    /// takes no new extents.
     async fn amended(
         &mut self,
         group: &Arc<Group>,
@@ -148,6 +157,9 @@ impl Seat {
         report: &Command,
     ) -> Result<Option<Arc<View>>, GroupError> {
         let Some((_, mut view)) = self.view.take() else { return Ok(None) };
+        if commits > 0 && !view.unallocatable.is_empty() {
+            return Ok(None);
+        }
         let sighting = group.sighting()?;
         let failed = |source| GroupError::Engine { vg: sighting.vg.name.clone(), source };
         let fingerprint = group.backend.fingerprint(&sighting.devices).await.map_err(failed)?;

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use super::{LvRow, VgRow};
+use super::{LvRow, Unallocatable, VgRow};
 use crate::types::{Bytes, Extents, Layout, LvName, LvUuid};
 
 /// What a group looked like at one moment.
@@ -8,13 +8,19 @@ use crate::types::{Bytes, Extents, Layout, LvName, LvUuid};
 pub struct View {
     /// The group.
     pub vg: VgRow,
+    /// Those of its disks that take no new extents.
+    pub unallocatable: Vec<Unallocatable>,
     /// Its LVs, by name.
     pub(super) lvs: BTreeMap<String, LvRow>,
 }
 
 impl View {
-    pub(super) fn new(vg: VgRow, lvs: impl IntoIterator<Item = LvRow>) -> Self {
-        Self { vg, lvs: lvs.into_iter().map(|lv| (lv.name.clone(), lv)).collect() }
+    pub(super) fn new(
+        vg: VgRow,
+        unallocatable: Vec<Unallocatable>,
+        lvs: impl IntoIterator<Item = LvRow>,
+    ) -> Self {
+        Self { vg, unallocatable, lvs: lvs.into_iter().map(|lv| (lv.name.clone(), lv)).collect() }
     }
 
     /// The LV of that name.
@@ -32,12 +38,15 @@ impl View {
         self.lvs.values()
     }
 
-    /// The room for new volumes when `reserve` is kept for growth.
+    /// The room for new volumes, and for growth, when `reserve` is kept for growth.
     pub fn room(&self, reserve: Bytes) -> Room {
         let kept = self.vg.extent_size.round_up(reserve);
         let full = self.vg.metadata_free < METADATA_KEPT;
-        let usable = if full { Extents::ZERO } else { self.vg.free.saturating_sub(kept) };
-        Room { free: self.vg.free, kept, usable, full }
+        let none = Extents::ZERO;
+        let unallocatable = self.unallocatable.iter().fold(none, |sum, disk| sum.saturating_add(disk.free));
+        let growable = self.vg.free.saturating_sub(unallocatable);
+        let usable = if full { none } else { growable.saturating_sub(kept) };
+        Room { free: self.vg.free, unallocatable, growable, kept, usable, full }
     }
 }
 
@@ -45,12 +54,17 @@ impl View {
 /// be emptied, and its volumes still grow and change their state.
 const METADATA_KEPT: Bytes = Bytes::new(32 << 10);
 
-/// The room in a group. This is the one place in which the reserve is subtracted.
+/// The room in a group. This is the one place in which the reserve is subtracted, and what is free and cannot
+/// be had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
-    /// What is free: growth may use all of it.
+    /// What is free.
     pub free: Extents,
-    /// What is kept of it for growth.
+    /// What is free on disks that take no new extents.
+    pub unallocatable: Extents,
+    /// The rest of what is free: growth may use all of it.
+    pub growable: Extents,
+    /// What is kept of that for growth.
     pub kept: Extents,
     /// What creation may use. None where the metadata area is nearly full.
     pub usable: Extents,

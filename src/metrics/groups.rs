@@ -58,9 +58,11 @@ struct PerGroup {
 
 const PER_GROUP: [PerGroup; 8] = [
     bytes("vg_size", "The size of the volume group", |vg| vg.size(|view| view.vg.extents)),
-    bytes("vg_free", "What no logical volume has of the group; growth may use all of it", |vg| {
-        vg.size(|view| view.vg.free)
-    }),
+    bytes(
+        "vg_free",
+        "What no logical volume has of the group; growth may use all of it but what lies on disks that take no new extents",
+        |vg| vg.size(|view| view.vg.free),
+    ),
     bytes("vg_reserve", "What the creation of volumes leaves free", |vg| Some(vg.reserve.get())),
     bytes(
         "vg_usable",

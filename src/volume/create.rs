@@ -268,6 +268,7 @@ fn room_for(group: &Group, view: &View, wanted: Extents) -> Result<(), VolumeErr
         vg: view.vg.name.clone(),
         wanted: size(wanted),
         free: size(room.free),
+        unallocatable: size(room.unallocatable),
         reserve: size(room.kept),
         largest: size(largest),
         full: room.full,

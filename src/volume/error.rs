@@ -46,7 +46,7 @@ pub enum VolumeError {
     Unusable(#[source] GroupError),
 
     /// The groups that may hold the new volume have no room for it: nothing was started.
-    #[error("volume group {vg} has no room for {wanted}: {}", Room { free: *.free, reserve: *.reserve, largest: *.largest, full: *.full })]
+    #[error("volume group {vg} has no room for {wanted}: {}", Room { free: *.free, unallocatable: *.unallocatable, reserve: *.reserve, largest: *.largest, full: *.full })]
     NoRoom {
         /// The group with the most room.
         vg: VgName,
@@ -54,6 +54,8 @@ pub enum VolumeError {
         wanted: Bytes,
         /// What is free there.
         free: Bytes,
+        /// What of that lies on disks that take no new extents.
+        unallocatable: Bytes,
         /// What is kept for growth.
         reserve: Bytes,
         /// The largest volume that could be made.
@@ -64,7 +66,8 @@ pub enum VolumeError {
 
     /// The volume's group has no room for it to grow.
     #[error(
-        "volume group {vg} has no room to grow the volume from {size} to {wanted}: {free} are free; ask for less, or add a disk to the group"
+        "volume group {vg} has no room to grow the volume from {size} to {wanted}: {}; ask for less, or add a disk to the group",
+        Free { all: *.free, unallocatable: *.unallocatable }
     )]
     NoRoomToGrow {
         /// The group.
@@ -75,6 +78,8 @@ pub enum VolumeError {
         wanted: Bytes,
         /// What is free there.
         free: Bytes,
+        /// What of that lies on disks that take no new extents.
+        unallocatable: Bytes,
     },
 
     /// No size meets what was asked for.
@@ -336,6 +341,7 @@ fn remedy(used: Option<&Path>) -> String {
 /// The room in a group, in words that hold every number which explains a refusal.
 struct Room {
     free: Bytes,
+    unallocatable: Bytes,
     reserve: Bytes,
     largest: Bytes,
     full: bool,
@@ -346,10 +352,26 @@ impl std::fmt::Display for Room {
         if self.full {
             return f.write_str("LVM's metadata area on its disks is nearly full, and the rest of it is kept for the volumes that are there: remove some, or use another group");
         }
-        write!(f, "{} are free", self.free)?;
+        Free { all: self.free, unallocatable: self.unallocatable }.fmt(f)?;
         if self.reserve > Bytes::ZERO {
             write!(f, ", {} of them kept in reserve for growth", self.reserve)?;
         }
         write!(f, ", so that {} is the most that can be made", self.largest)
+    }
+}
+
+/// What is free in a group, in words.
+struct Free {
+    all: Bytes,
+    unallocatable: Bytes,
+}
+
+impl std::fmt::Display for Free {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} are free", self.all)?;
+        if self.unallocatable > Bytes::ZERO {
+            write!(f, ", {} of them on disks that take no new extents (pvchange -x)", self.unallocatable)?;
+        }
+        Ok(())
     }
 }

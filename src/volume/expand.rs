@@ -103,12 +103,14 @@ pub(super) fn lack(view: &View, found: &Found, range: &CapacityRange) -> Result<
     }
     let to = range.extents_from(extent, lv.size)?;
     let by = to.saturating_sub(extent.round_down(lv.size));
-    if by > view.vg.free {
+    let room = view.room(found.group.reserve());
+    if by > room.growable {
         return Err(VolumeError::NoRoomToGrow {
             vg: view.vg.name.clone(),
             size: lv.size,
             wanted: extent.size_of(to),
-            free: extent.size_of(view.vg.free),
+            free: extent.size_of(room.free),
+            unallocatable: extent.size_of(room.unallocatable),
         });
     }
     Ok((by > Extents::ZERO).then_some(Lack { by, to }))

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::expand::lack;
+use super::expand::{Lack, lack};
 use super::found::Found;
 use super::lock::VolumeLock;
 use super::volumes::Volumes;
@@ -80,18 +80,18 @@ impl Volumes {
         let name = LvName::for_growth(&found.lv.uuid);
         let mut turn = found.group.turn(Intent::Change).await?;
         let view = Arc::clone(turn.view()?);
-        let left = growth_in(&view, &name)?;
-        let reusable =
-            left.as_ref().map_or(Extents::ZERO, |growth| view.vg.extent_size.round_down(growth.lv.size));
-        let lack = lack(&with_free(&view, reusable), found, range)?;
-        let tags = lack.map(|lack| GrowthTags { target: found.lv.uuid.clone(), extents: lack.to });
-        if let Some(growth) = left {
-            if tags.as_ref() == Some(&growth.tags) && lack.is_some_and(|lack| lack.by == reusable) {
+        let tags_for = |lack: Lack| GrowthTags { target: found.lv.uuid.clone(), extents: lack.to };
+        if let Some(growth) = growth_in(&view, &name)? {
+            let reusable = view.vg.extent_size.round_down(growth.lv.size);
+            let lack = lack(&with_free(&view, reusable), found, range)?;
+            if lack.is_some_and(|lack| lack.by == reusable && tags_for(lack) == growth.tags) {
                 return Ok(Some(growth));
             }
             turn.remove(&name).await?;
         }
-        let (Some(lack), Some(tags)) = (lack, tags) else { return Ok(None) };
+        // What the hidden LV has given back may lie on a disk that takes no new extents.
+        let Some(lack) = lack(turn.view()?, found, range)? else { return Ok(None) };
+        let tags = tags_for(lack);
         let lv = turn.create(&name, lack.by, tags.encode()).await?;
         Ok(Some(Growth { lv, name, tags }))
     }

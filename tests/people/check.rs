@@ -187,3 +187,23 @@ fn a_nearly_full_metadata_area_is_unhealthy() {
         unhealthy(&shown, "small", "metadata area on its disks is nearly full", "--metadatasize 16m");
     });
 }
+
+#[test]
+fn a_disk_that_takes_no_new_extents_is_told() {
+    boot(async || {
+        let second = lab::disks().remove(1);
+        let second = second.to_str().unwrap();
+        command("vgextend", &["-q", "-y", VG, second]);
+        assert_eq!(check().text, "0 unhealthy, 0 to note; groups looked at: 1\n");
+        command("pvchange", &["-q", "-xn", second]);
+        let shown = check();
+        assert_eq!(shown.code, 0, "{shown:?}");
+        let words = format!("note       {VG}: its disk {second} takes no new extents: ");
+        assert!(
+            shown.text.contains(&words) && shown.text.contains(&format!("pvchange -xy {second}")),
+            "{shown:?}"
+        );
+        let table = quarry(&["vgs", "--volume-group", VG]);
+        assert!(table.text.contains("on disks that take no new extents"), "{table:?}");
+    });
+}

@@ -24,7 +24,13 @@ fn codes_follow_from_what_the_caller_does_next() {
         (VolumeError::NoPlace("x".into()), Code::ResourceExhausted),
         (VolumeError::Unusable(GroupError::Unseen(id().vg)), Code::ResourceExhausted),
         (
-            VolumeError::NoRoomToGrow { vg: vg(), size: Bytes::ZERO, wanted: Bytes::ZERO, free: Bytes::ZERO },
+            VolumeError::NoRoomToGrow {
+                vg: vg(),
+                size: Bytes::ZERO,
+                wanted: Bytes::ZERO,
+                free: Bytes::ZERO,
+                unallocatable: Bytes::ZERO,
+            },
             Code::OutOfRange,
         ),
         (

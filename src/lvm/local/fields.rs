@@ -37,4 +37,12 @@ pub(super) const LV: [&str; 10] = [
 pub(super) const SEGMENT: [&str; 2] = ["segtype", "seg_pe_ranges"];
 
 /// Fields of a physical volume: all that [`PvRow`](crate::lvm::PvRow) holds beside its group.
-pub(super) const PV: [&str; 4] = ["pv_uuid", "pv_name", "pv_missing", "pv_duplicate"];
+pub(super) const PV: [&str; 7] = [
+    "pv_uuid",
+    "pv_name",
+    "pv_missing",
+    "pv_duplicate",
+    "pv_allocatable",
+    "pv_pe_count",
+    "pv_pe_alloc_count",
+];

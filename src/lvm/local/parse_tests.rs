@@ -1,4 +1,5 @@
-//! What LVM 2.03.16 really wrote, in a guest: see `testdata`.
+//! What LVM 2.03.16 really wrote, in a guest: see `testdata`. In `look` the fields of a disk's extents were added
+//! later, in the words in which it writes them.
 
 use super::*;
 use crate::types::{Bytes, Extents, LvName};
@@ -231,6 +232,30 @@ fn a_group_of_which_one_row_makes_no_sense_is_left_out_of_the_look() {
     let rest = rest.replacen("\"vg_free_count\":\"", "\"vg_free_count\":\"-", 1);
     let rows = look(format!("{first}\"vg_name\":\"vg0\"{rest}").as_bytes()).unwrap();
     assert_eq!(rows.len(), all.len() - 2);
+}
+
+#[test]
+fn what_is_free_of_each_disk_and_whether_it_takes_new_extents_is_read() {
+    let rows = look(captured!("look")).unwrap();
+    let disks: Vec<_> =
+        rows.iter().filter(|row| row.vg.as_ref().is_some_and(|vg| vg.name.as_str() == "vg0")).collect();
+    let free: u64 = disks.iter().map(|row| row.free.get()).sum();
+    assert_eq!(free, disks[0].vg.as_ref().unwrap().free.get());
+    assert_eq!(disks.iter().map(|row| row.allocatable).collect::<Vec<_>>(), [true, false]);
+    assert!(disks.iter().all(|row| row.free > Extents::ZERO));
+}
+
+#[test]
+fn a_disk_of_which_more_is_used_than_there_is_makes_no_sense() {
+    let text = String::from_utf8_lossy(captured!("look")).into_owned();
+    let all = look(text.as_bytes()).unwrap();
+    for (good, bad) in [
+        ("\"pv_pe_alloc_count\":\"", "\"pv_pe_alloc_count\":\"9999"),
+        ("\"pv_allocatable\":\"allocatable\"", "\"pv_allocatable\":\"1\""),
+    ] {
+        let rows = look(text.replacen(good, bad, 1).as_bytes()).unwrap();
+        assert_eq!(rows.len(), all.len() - 2, "{bad}: the first row is one of a group of two");
+    }
 }
 
 #[test]

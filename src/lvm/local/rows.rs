@@ -194,6 +194,12 @@ pub(super) fn pvs(list: &[Value]) -> Vec<PvRow> {
     rows
 }
 
+/// What is free of a disk, which LVM reports in bytes only.
+fn free(row: Row<'_>) -> Result<Extents, RowError> {
+    let (all, used) = (row.parsed::<u64>("pv_pe_count")?, row.parsed("pv_pe_alloc_count")?);
+    all.checked_sub(used).map(Extents::new).ok_or_else(|| row.bad("pv_pe_alloc_count"))
+}
+
 fn pv(row: Row<'_>, list: &[Value]) -> Result<PvRow, RowError> {
     let uuid = row.text("pv_uuid")?;
     let same = list.iter().map(Row).filter(|other| other.text("pv_uuid").is_ok_and(|other| other == uuid));
@@ -207,6 +213,8 @@ fn pv(row: Row<'_>, list: &[Value]) -> Result<PvRow, RowError> {
         uuid: row.parsed("pv_uuid")?,
         device: name.starts_with('/').then(|| PathBuf::from(name)),
         duplicate: same.len() > 1 || row.flag("pv_duplicate", "duplicate")?,
+        allocatable: group.flag("pv_allocatable", "allocatable")?,
+        free: free(group)?,
         vg: row.name("vg_uuid")?.map(|_| vg(group)).transpose()?,
     })
 }

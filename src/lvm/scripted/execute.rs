@@ -138,7 +138,7 @@ fn allocate(vg: &Vg, devices: &[PathBuf], wanted: u64, from: &[PeRange]) -> Resu
     };
     let mut taken: Vec<Piece> = Vec::new();
     let mut left = wanted;
-    for pv in (0..vg.pvs.len()).filter(|pv| vg.sees(devices, *pv)) {
+    for pv in (0..vg.pvs.len()).filter(|pv| vg.sees(devices, *pv) && vg.pvs[*pv].allocatable) {
         let free = vg.free_on(pv).into_iter().flat_map(|piece| piece.first..piece.first + piece.count);
         for extent in free.filter(|extent| allowed(pv, *extent)) {
             if left > 0 {

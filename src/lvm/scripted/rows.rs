@@ -9,16 +9,19 @@ pub(super) fn pvs(vgs: &[Vg]) -> Vec<PvRow> {
     let rows = |vg: &Vg| {
         let everything: Vec<PathBuf> = vg.pvs.iter().map(|pv| pv.device.clone()).collect();
         let row = self::vg(vg, &everything);
-        vg.pvs.iter().flat_map(|pv| pv_rows(pv, &row)).collect::<Vec<_>>()
+        let free = |pv| Extents::new(vg.free_on(pv).iter().map(|piece| piece.count).sum());
+        vg.pvs.iter().enumerate().flat_map(|(at, pv)| pv_rows(pv, free(at), &row)).collect::<Vec<_>>()
     };
     vgs.iter().filter(|vg| vg.pvs.iter().any(|pv| pv.present)).flat_map(rows).collect()
 }
 
-fn pv_rows(pv: &Pv, vg: &VgRow) -> Vec<PvRow> {
+fn pv_rows(pv: &Pv, free: Extents, vg: &VgRow) -> Vec<PvRow> {
     let row = |device: Option<&PathBuf>| PvRow {
         uuid: pv.uuid.parse().unwrap(),
         device: device.cloned(),
         duplicate: pv.copy.is_some(),
+        allocatable: pv.allocatable,
+        free,
         vg: Some(vg.clone()),
     };
     let first = row(pv.present.then_some(&pv.device));

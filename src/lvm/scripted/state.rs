@@ -60,6 +60,8 @@ pub(crate) struct Pv {
     pub(crate) extents: u64,
     /// Whether the disk is plugged in.
     pub(crate) present: bool,
+    /// Whether it takes new extents.
+    pub(crate) allocatable: bool,
     /// A second device that claims to be this disk.
     pub(crate) copy: Option<PathBuf>,
 }
@@ -148,6 +150,7 @@ impl Machine {
             device: PathBuf::from(device),
             extents: *extents,
             present: true,
+            allocatable: true,
             copy: None,
         };
         let pvs = disks.iter().map(pv).collect();

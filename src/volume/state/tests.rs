@@ -8,8 +8,8 @@ use super::*;
 use crate::device::Dm;
 use crate::exec::NoPrograms;
 use crate::lvm::scripted::{Fault, ScriptedBackend};
-use crate::lvm::{Groups, Selection, Settings};
-use crate::types::{CapacityRange, ClassParameters, MakeOptions, VolumeMode};
+use crate::lvm::{Groups, Intent, Selection, Settings};
+use crate::types::{CapacityRange, ClassParameters, CsiName, LvName, MakeOptions, VolumeMode};
 
 /// No wait in a test takes longer than this.
 const BOUND: Duration = Duration::from_secs(20);
@@ -118,6 +118,29 @@ async fn a_full_group_shows_less_than_it_has_just_refused() {
     let refused = f.create("a", 361).await;
     assert!(means_elsewhere(&refused), "{refused:?}");
     assert_eq!((f.state().trouble, f.state().maximum), (None, Bytes::mib(360)));
+}
+
+#[tokio::test]
+async fn what_is_free_on_a_disk_that_takes_no_new_extents_is_no_room() {
+    let f = fixture(BOUND).await;
+    f.create("a", 40).await.unwrap();
+    f.create("b", 40).await.unwrap();
+    f.lvm.commit("vg0", |vg| vg.pv("/dev/sda").allocatable = false);
+    let refused = f.create("c", 8).await;
+    assert!(matches!(refused, Err(VolumeError::NoRoom { .. })), "{refused:?}");
+    assert_eq!((f.state().trouble, f.state().available, f.state().maximum), (None, Bytes::ZERO, Bytes::ZERO));
+    let [group] = f.groups.all().try_into().ok().expect("not one group");
+    group
+        .turn(Intent::Change)
+        .await
+        .unwrap()
+        .remove(&"a".parse::<CsiName>().map(|n| LvName::for_volume(&n)).unwrap())
+        .await
+        .unwrap();
+    assert_eq!(f.state().available, Bytes::ZERO, "what was freed lies on that disk");
+    f.lvm.commit("vg0", |vg| vg.pv("/dev/sda").allocatable = true);
+    f.create("c", 8).await.unwrap();
+    assert_eq!(f.state().available, Bytes::mib(312));
 }
 
 #[tokio::test]
