@@ -1,6 +1,7 @@
 //! The driver as a process of its own, for tests in a guest: started, spoken to over its socket, killed.
 
 mod client;
+mod image;
 mod log;
 mod lvm;
 pub(crate) mod processes;
@@ -63,6 +64,7 @@ impl Driver {
 
     async fn launch_at(mut command: Command, socket: &str) -> Self {
         let mut child = command
+            .envs(image::environment())
             .env("CSI_ENDPOINT", format!("unix://{socket}"))
             .env("QUARRY_LOG", "debug,h2=info")
             .stdin(Stdio::null())

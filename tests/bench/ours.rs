@@ -16,9 +16,6 @@ use crate::driver::{Client, Driver, Mode, VG, folder, pv_name, until};
 /// The driver to measure, where this variable names one: `make bench` names the one that is built for use.
 const DRIVER: &str = "QUARRY_BENCH_DRIVER";
 
-/// What the image is built by.
-const IMAGE: &str = include_str!("../../Dockerfile");
-
 pub(super) struct Ours {
     pub(super) driver: Driver,
     pub(super) client: Client,
@@ -48,16 +45,10 @@ pub(super) fn driver() -> String {
     std::env::var(DRIVER).unwrap_or_else(|_| env!("CARGO_BIN_EXE_quarry").to_owned())
 }
 
-/// The environment that an image gives its program.
-fn environment(image: &str) -> impl Iterator<Item = (&str, &str)> {
-    image.lines().filter_map(|line| line.strip_prefix("ENV ")?.split_once('='))
-}
-
 impl Ours {
-    /// Starts the driver on [`VG`], with the image's environment; `log` is the level that it logs at.
+    /// Starts the driver on [`VG`]; `log` is the level that it logs at.
     pub(super) async fn start(log: &str) -> Self {
         let mut command = Command::new(driver());
-        command.envs(environment(IMAGE));
         command.args(["standalone", "--volume-group", VG, "--log", log]);
         let driver = Driver::launch(command).await;
         let client = driver.client().await;
@@ -148,14 +139,5 @@ impl Ours {
         let begin = Instant::now();
         client.delete(&volume.id).await.unwrap();
         begin.elapsed()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn the_image_keeps_the_driver_to_one_heap() {
-        let found: Vec<_> = super::environment(super::IMAGE).collect();
-        assert!(found.contains(&("MALLOC_ARENA_MAX", "1")), "{found:?}");
     }
 }
