@@ -7,7 +7,7 @@ use super::machine::Seen;
 use super::table::size;
 use super::{Machine, VolumeRow, volumes};
 use crate::fs;
-use crate::lvm::{Health, LvRow, Unallocatable, View};
+use crate::lvm::{Full, Health, LvRow, Unallocatable, View};
 use crate::types::{Owner, VolumeMode, VolumeState};
 use crate::volume::{BLANK_AGE, serves};
 
@@ -75,13 +75,8 @@ fn of_group(group: &Seen, findings: &mut Vec<Finding>) {
 
 fn of_room(group: &Seen, view: &View) -> Option<Finding> {
     let room = view.room(group.reserve);
-    if room.full {
-        let (free, all) = (size(view.vg.metadata_free), size(view.vg.metadata_size));
-        let found = format!(
-            "LVM's metadata area on its disks is nearly full ({free} of {all} free): volumes still grow and are deleted, but none are made"
-        );
-        let advice = "delete volumes, or make a group with a larger area (vgcreate --metadatasize 16m)";
-        return Some(unhealthy(&group.name, found, advice));
+    if let Some(full) = room.full {
+        return Some(of_full(group, view, full));
     }
     let least = view.vg.extent_size.bytes();
     (view.vg.extent_size.size_of(room.usable) < least).then(|| {
@@ -90,6 +85,23 @@ fn of_room(group: &Seen, view: &View) -> Option<Finding> {
             format!("no room for new volumes: {free} are free, and the reserve is {}", size(group.reserve));
         note(&group.name, found, "add a disk (vgextend), delete volumes, or lower the reserve")
     })
+}
+
+fn of_full(group: &Seen, view: &View, full: Full) -> Finding {
+    let (found, advice) = match full {
+        Full::Metadata => {
+            let (free, all) = (size(view.vg.metadata_free), size(view.vg.metadata_size));
+            (
+                format!("LVM's metadata area on its disks is nearly full ({free} of {all} free)"),
+                "delete volumes, or make a group with a larger area (vgcreate --metadatasize 16m)",
+            )
+        }
+        Full::Count(count) => (
+            format!("it has as many logical volumes as it may have, {count}"),
+            "delete volumes, or allow more (vgchange --logicalvolume 0 for any number)",
+        ),
+    };
+    unhealthy(&group.name, format!("{found}: volumes still grow and are deleted, but none are made"), advice)
 }
 
 fn of_unallocatable(group: &Seen, view: &View, disk: &Unallocatable) -> Finding {

@@ -2,7 +2,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use super::{PvRow, VgRow};
-use crate::types::{Extents, PvUuid, VgName, VgUuid};
+use crate::types::{PvUuid, VgName, VgUuid};
 
 /// Whether a volume group can be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,17 +76,6 @@ pub struct Sighting {
     pub devices: Vec<PathBuf>,
     /// Whether it can be used.
     pub health: Health,
-    /// Those of its disks that take no new extents.
-    pub unallocatable: Vec<Unallocatable>,
-}
-
-/// A disk on which LVM puts no new extents, since an administrator said so (`pvchange --allocatable n`).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unallocatable {
-    /// Its device.
-    pub device: PathBuf,
-    /// What is free of it: LVM counts it as free in the group, and gives it to nobody.
-    pub free: Extents,
 }
 
 /// What a look shows of each group. `system_id` is this machine's own, if it has one.
@@ -99,17 +88,10 @@ pub fn sightings(rows: &[PvRow], system_id: Option<&str>) -> Vec<Sighting> {
             let mut devices: Vec<PathBuf> = disks.iter().filter_map(|disk| disk.device.clone()).collect();
             devices.sort();
             devices.dedup();
-            let unallocatable = disks.iter().filter_map(|disk| unallocatable(disk)).collect();
-            seen.push(Sighting { vg: vg.clone(), devices, health, unallocatable });
+            seen.push(Sighting { vg: vg.clone(), devices, health });
         }
     }
     seen
-}
-
-/// A disk that is missing is none of them: its group takes no change at all.
-fn unallocatable(disk: &PvRow) -> Option<Unallocatable> {
-    let device = disk.device.clone().filter(|_| !disk.allocatable)?;
-    Some(Unallocatable { device, free: disk.free })
 }
 
 fn is_of(row: &PvRow, vg: &VgUuid) -> bool {

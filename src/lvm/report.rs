@@ -12,6 +12,8 @@ pub struct Reply {
     pub messages: Vec<String>,
     /// The groups reported.
     pub vgs: Vec<VgRow>,
+    /// Those of a group's disks that take no new extents, where the report is of the group.
+    pub unallocatable: Vec<Unallocatable>,
     /// The LVs reported.
     pub lvs: Vec<LvRow>,
     /// The segments reported.
@@ -35,6 +37,8 @@ pub struct VgRow {
     pub free: Extents,
     /// How many LVs it holds (`lv_count`: the visible ones).
     pub lv_count: u64,
+    /// How many it may hold (`max_lv`); 0 for any number.
+    pub max_lvs: u64,
     /// How many of its disks are missing.
     pub missing_pvs: u64,
     /// Whether it is exported.
@@ -47,6 +51,15 @@ pub struct VgRow {
     pub metadata_size: Bytes,
     /// What is free of that area.
     pub metadata_free: Bytes,
+}
+
+/// A disk on which LVM puts no new extents, since an administrator said so (`pvchange --allocatable n`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unallocatable {
+    /// Its device.
+    pub device: PathBuf,
+    /// What is free of it: LVM counts it as free in the group, and gives it to nobody.
+    pub free: Extents,
 }
 
 /// A logical volume, as LVM reports it.
@@ -115,10 +128,6 @@ pub struct PvRow {
     pub device: Option<PathBuf>,
     /// Whether another device claims to be it too.
     pub duplicate: bool,
-    /// Whether LVM puts new extents on it (`pvchange --allocatable`).
-    pub allocatable: bool,
-    /// Its free extents.
-    pub free: Extents,
     /// Its group; `None` for a disk that belongs to none yet.
     pub vg: Option<VgRow>,
 }

@@ -49,22 +49,22 @@ impl Seat {
         (now == *held).then(|| Arc::clone(view))
     }
 
-    /// Reads the whole group. What is read counts only if no commit came in between, nor after `sighting`:
-    /// of the disks only a look tells.
-    async fn load(&mut self, group: &Arc<Group>, mut sighting: Sighting) -> Result<Arc<View>, GroupError> {
+    /// Reads the whole group. What is read counts only if no commit came in between.
+    async fn load(&mut self, group: &Arc<Group>, sighting: Sighting) -> Result<Arc<View>, GroupError> {
         self.view = None;
-        let vg = sighting.vg.name.clone();
-        let failed = |source| GroupError::Engine { vg: vg.clone(), source };
+        if self.engine.as_ref().is_none_or(|(_, opened)| !same_disks(opened, &sighting)) {
+            let engine = group.backend.open(&sighting.vg.name, &sighting.devices);
+            self.engine = Some((engine, sighting.clone()));
+        }
+        let failed = |source| GroupError::Engine { vg: sighting.vg.name.clone(), source };
         for _ in 0..ATTEMPTS {
-            self.open(group, &sighting);
             let before = group.backend.fingerprint(&sighting.devices).await.map_err(failed)?;
             let view = self.read(group, &sighting).await?;
             let after = group.backend.fingerprint(&sighting.devices).await.map_err(failed)?;
-            if before == after && view.vg.seqno == sighting.vg.seqno {
+            if before == after {
                 self.suspect = false;
                 return Ok(self.hold(group, after, view));
             }
-            sighting = group.look().await?;
         }
         Err(failed(EngineError::Unreadable {
             command: Command::Volumes.to_string(),
@@ -72,18 +72,10 @@ impl Seat {
         }))
     }
 
-    /// Sees to it that the engine is one for these disks.
-    fn open(&mut self, group: &Group, sighting: &Sighting) {
-        if self.engine.as_ref().is_none_or(|(_, opened)| !same_disks(opened, sighting)) {
-            let engine = group.backend.open(&sighting.vg.name, &sighting.devices);
-            self.engine = Some((engine, sighting.clone()));
-        }
-    }
-
     async fn read(&mut self, group: &Group, sighting: &Sighting) -> Result<View, GroupError> {
-        let groups = self.report(group, &Command::Group).await?.vgs;
+        let Reply { vgs, unallocatable, .. } = self.report(group, &Command::Group).await?;
         let lvs = self.report(group, &Command::Volumes).await?.lvs;
-        let vg = groups.into_iter().find(|vg| vg.uuid == *group.uuid());
+        let vg = vgs.into_iter().find(|vg| vg.uuid == *group.uuid());
         let vg = vg.ok_or_else(|| GroupError::Refused {
             vg: sighting.vg.name.clone(),
             what: "report the group".to_owned(),
@@ -92,7 +84,7 @@ impl Seat {
         if vg.is_err() {
             self.suspect = true;
         }
-        Ok(View::new(vg?, sighting.unallocatable.clone(), lvs))
+        Ok(View::new(vg?, unallocatable, lvs))
     }
 
     /// A report that must succeed: an empty list after a failure must never mean that nothing is there.
@@ -143,12 +135,11 @@ impl Seat {
         {
             return Ok(view);
         }
-        let sighting = group.look().await?;
+        let sighting = if self.suspect { group.look().await? } else { group.sighting()? };
         self.load(group, sighting).await
     }
 
-    /// `None` where the report shows more than our own change, or less: what a commit frees may lie on a disk that
-    /// takes no new extents.
+    /// `None` where the report shows more than our own change.
     async fn amended(
         &mut self,
         group: &Arc<Group>,
@@ -157,14 +148,13 @@ impl Seat {
         report: &Command,
     ) -> Result<Option<Arc<View>>, GroupError> {
         let Some((_, mut view)) = self.view.take() else { return Ok(None) };
-        if commits > 0 && !view.unallocatable.is_empty() {
-            return Ok(None);
-        }
         let sighting = group.sighting()?;
         let failed = |source| GroupError::Engine { vg: sighting.vg.name.clone(), source };
         let fingerprint = group.backend.fingerprint(&sighting.devices).await.map_err(failed)?;
         let reply = self.report(group, report).await?;
         let row: Option<LvRow> = reply.lvs.into_iter().find(|lv| lv.name == name);
+        // A report of one LV tells nothing of them, nor can it be needed: what is created or grown lies on other disks.
+        let unallocatable = (!reply.vgs.is_empty()).then_some(reply.unallocatable);
         let vg = reply.vgs.into_iter().next().or_else(|| row.as_ref().and_then(|row| row.vg.clone()));
         let Some(vg) = vg.filter(|vg| vg.uuid == view.vg.uuid && vg.seqno == view.vg.seqno + commits) else {
             return Ok(None);
@@ -178,6 +168,9 @@ impl Seat {
             return Ok(None);
         }
         own.vg = vg;
+        if let Some(unallocatable) = unallocatable {
+            own.unallocatable = unallocatable;
+        }
         Ok(Some(self.hold(group, fingerprint, Arc::unwrap_or_clone(view))))
     }
 

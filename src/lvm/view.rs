@@ -41,13 +41,30 @@ impl View {
     /// The room for new volumes, and for growth, when `reserve` is kept for growth.
     pub fn room(&self, reserve: Bytes) -> Room {
         let kept = self.vg.extent_size.round_up(reserve);
-        let full = self.vg.metadata_free < METADATA_KEPT;
+        let full = self.full();
         let none = Extents::ZERO;
         let unallocatable = self.unallocatable.iter().fold(none, |sum, disk| sum.saturating_add(disk.free));
         let growable = self.vg.free.saturating_sub(unallocatable);
-        let usable = if full { none } else { growable.saturating_sub(kept) };
+        let usable = if full.is_some() { none } else { growable.saturating_sub(kept) };
         Room { free: self.vg.free, unallocatable, growable, kept, usable, full }
     }
+
+    fn full(&self) -> Option<Full> {
+        let VgRow { lv_count, max_lvs, .. } = self.vg;
+        if self.vg.metadata_free < METADATA_KEPT {
+            return Some(Full::Metadata);
+        }
+        (max_lvs > 0 && lv_count >= max_lvs).then_some(Full::Count(max_lvs))
+    }
+}
+
+/// Why no volume can be made in a group, however much of it is free.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Full {
+    /// LVM's metadata area is nearly full.
+    Metadata,
+    /// It has as many LVs as it may have (`vgchange --logicalvolume`): so many.
+    Count(u64),
 }
 
 /// What is kept free of the metadata area, so that a group in which nothing more can be made can still
@@ -66,10 +83,10 @@ pub struct Room {
     pub growable: Extents,
     /// What is kept of that for growth.
     pub kept: Extents,
-    /// What creation may use. None where the metadata area is nearly full.
+    /// What creation may use; nothing where the group is [`Full`].
     pub usable: Extents,
-    /// Whether the metadata area is nearly full.
-    pub full: bool,
+    /// Why none can be made, however much is free.
+    pub full: Option<Full>,
 }
 
 impl Room {

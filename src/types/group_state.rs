@@ -9,7 +9,7 @@ pub struct GroupState {
     pub name: VgName,
     /// Why nothing can be made in it, in words; `None` where it is healthy.
     pub trouble: Option<String>,
-    /// What creation may use in all; nothing where there is trouble or the metadata area is nearly full.
+    /// What creation may use in all; nothing where there is trouble, or where no further LV can be written down.
     pub available: Bytes,
     /// The largest volume that could be made; nothing likewise.
     pub maximum: Bytes,

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use crate::device::DeviceError;
 use crate::exec::ExecError;
-use crate::lvm::GroupError;
+use crate::lvm::{Full, GroupError};
 use crate::types::{
     Bytes, CsiName, FsType, LvName, ParseError, RangeError, VgName, VgUuid, VolumeId, VolumeMode,
     VolumeState, WantedMode,
@@ -60,8 +60,8 @@ pub enum VolumeError {
         reserve: Bytes,
         /// The largest volume that could be made.
         largest: Bytes,
-        /// Whether LVM's metadata area is nearly full, so that none can be made.
-        full: bool,
+        /// Why none can be made, however much is free.
+        full: Option<Full>,
     },
 
     /// The volume's group has no room for it to grow.
@@ -344,13 +344,15 @@ struct Room {
     unallocatable: Bytes,
     reserve: Bytes,
     largest: Bytes,
-    full: bool,
+    full: Option<Full>,
 }
 
 impl std::fmt::Display for Room {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.full {
-            return f.write_str("LVM's metadata area on its disks is nearly full, and the rest of it is kept for the volumes that are there: remove some, or use another group");
+        match self.full {
+            Some(Full::Metadata) => return f.write_str("LVM's metadata area on its disks is nearly full, and the rest of it is kept for the volumes that are there: remove some, or use another group"),
+            Some(Full::Count(count)) => return write!(f, "it has as many logical volumes as it may have, {count}: allow more (vgchange --logicalvolume), remove some, or use another group"),
+            None => {}
         }
         Free { all: self.free, unallocatable: self.unallocatable }.fmt(f)?;
         if self.reserve > Bytes::ZERO {

@@ -1,4 +1,5 @@
-//! LVM's metadata area: when it is nearly full nothing more is made, and what is there goes on.
+//! Groups that have room and can hold no further LV, since LVM's metadata area is nearly full, or somebody has set a
+//! limit: nothing more is made, and what is there goes on.
 
 use super::support::{OTHER, recovers, start, takes_nothing};
 use crate::driver::{self, MIB, Mode, VG, Volume, make_group, report, sh};
@@ -42,6 +43,20 @@ fn a_nearly_full_metadata_area_is_kept_for_the_volumes_that_are_there() {
         takes_nothing(&client, "remove some, or use another group").await;
         raw.delete().await.unwrap();
         sh(&format!("lvremove -q -y {}", fillers.join(" ")));
+        recovers(&client).await;
+    });
+}
+
+#[test]
+fn in_a_group_with_as_many_lvs_as_it_may_have_no_more_are_made() {
+    boot(async || {
+        let (_driver, client) = start(&[]).await;
+        let volume = Volume::in_use(&client, "pvc-a", Mode::Ext4).await;
+        sh(&format!("vgchange -q --logicalvolume 1 {VG}"));
+        takes_nothing(&client, "it has as many logical volumes as it may have, 1").await;
+        assert_eq!(volume.expand(64 * MIB).await.unwrap(), 64 * MIB);
+        volume.end().await;
+        sh(&format!("vgchange -q --logicalvolume 0 {VG}"));
         recovers(&client).await;
     });
 }

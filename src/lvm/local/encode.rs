@@ -77,7 +77,7 @@ fn fault(word: &str) -> Option<&'static str> {
 pub(super) fn encode(vg: &VgName, command: &Command) -> Result<Words, EngineError> {
     let full = |lv: &LvName| format!("{vg}/{lv}");
     let words = match command {
-        Command::Group => report("vgs", &[&fields::VG], vg.to_string()),
+        Command::Group => report("vgs", &[&fields::VG, &fields::DISK], vg.to_string()),
         Command::Volumes => report("lvs", &[&fields::LV], vg.to_string()),
         Command::Volume(lv) => report("lvs", &[&fields::LV, &fields::VG], full(lv)),
         Command::Segments(lv) => {

@@ -38,6 +38,9 @@ impl Engine for LocalEngine {
         for range in reply.segments.iter_mut().flat_map(|segment| &mut segment.ranges) {
             range.device = links.plain(&range.device);
         }
+        for disk in &mut reply.unallocatable {
+            disk.device = links.plain(&disk.device.display().to_string()).into();
+        }
         Ok(reply)
     }
 }

@@ -2,7 +2,7 @@
 //! (lvmreport(7); `lvs -o help`).
 
 /// Fields of a volume group: all that [`VgRow`](crate::lvm::VgRow) holds.
-pub(super) const VG: [&str; 13] = [
+pub(super) const VG: [&str; 14] = [
     "vg_name",
     "vg_uuid",
     "vg_seqno",
@@ -10,6 +10,7 @@ pub(super) const VG: [&str; 13] = [
     "vg_extent_count",
     "vg_free_count",
     "lv_count",
+    "max_lv",
     "vg_missing_pv_count",
     "vg_exported",
     "vg_lock_type",
@@ -37,12 +38,8 @@ pub(super) const LV: [&str; 10] = [
 pub(super) const SEGMENT: [&str; 2] = ["segtype", "seg_pe_ranges"];
 
 /// Fields of a physical volume: all that [`PvRow`](crate::lvm::PvRow) holds beside its group.
-pub(super) const PV: [&str; 7] = [
-    "pv_uuid",
-    "pv_name",
-    "pv_missing",
-    "pv_duplicate",
-    "pv_allocatable",
-    "pv_pe_count",
-    "pv_pe_alloc_count",
-];
+pub(super) const PV: [&str; 4] = ["pv_uuid", "pv_name", "pv_missing", "pv_duplicate"];
+
+/// Fields of a group's disk, which make a group's report one of rows for each of its disks: all that
+/// [`Unallocatable`](crate::lvm::Unallocatable) takes to tell.
+pub(super) const DISK: [&str; 4] = ["pv_name", "pv_allocatable", "pv_pe_count", "pv_pe_alloc_count"];

@@ -106,7 +106,10 @@ impl Answer {
     /// thing must be readable.
     fn fill(&self, command: &Command, reply: &mut Reply) -> Result<(), Reason> {
         match command {
-            Command::Group => reply.vgs = each(self.list("vg")?, rows::vg)?,
+            Command::Group => {
+                reply.vgs = rows::vgs(self.list("vg")?)?;
+                reply.unallocatable = rows::unallocatable(self.list("vg")?)?;
+            }
             Command::Volumes => reply.lvs = rows::lvs(self.list("lv")?)?,
             Command::Volume(_) => reply.lvs = each(self.list("lv")?, |row| rows::lv(row, Own::WithVg))?,
             Command::Segments(_) => reply.segments = each(self.list("seg")?, rows::segment)?,

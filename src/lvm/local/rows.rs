@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 
-use crate::lvm::{LvRow, PvRow, SegmentRow, VgRow};
+use crate::lvm::{LvRow, PvRow, SegmentRow, Unallocatable, VgRow};
 use crate::types::{Bytes, ExtentSize, Extents, PeRange};
 
 /// A row that makes no sense.
@@ -78,6 +78,7 @@ pub(super) fn vg(row: Row<'_>) -> Result<VgRow, RowError> {
         extents: row.extents("vg_extent_count")?,
         free: row.extents("vg_free_count")?,
         lv_count: row.parsed("lv_count")?,
+        max_lvs: row.parsed("max_lv")?,
         missing_pvs: row.parsed("vg_missing_pv_count")?,
         exported: row.flag("vg_exported", "exported")?,
         shared: row.name("vg_lock_type")?.is_some_and(|kind| kind != "none"),
@@ -85,6 +86,36 @@ pub(super) fn vg(row: Row<'_>) -> Result<VgRow, RowError> {
         metadata_size: row.bytes("vg_mda_size")?,
         metadata_free: row.bytes("vg_mda_free")?,
     })
+}
+
+/// The group of a report in which each of its disks has a row.
+pub(super) fn vgs(list: &[Value]) -> Result<Vec<VgRow>, RowError> {
+    let mut groups = Vec::new();
+    for value in list {
+        let group = vg(Row(value))?;
+        if !groups.contains(&group) {
+            groups.push(group);
+        }
+    }
+    Ok(groups)
+}
+
+/// Those of a group's disks that take no new extents, of the same report. Whether a disk that is missing takes any
+/// does not matter: its group takes no change at all.
+pub(super) fn unallocatable(list: &[Value]) -> Result<Vec<Unallocatable>, RowError> {
+    let read = |row: Row<'_>| {
+        let device = row.text("pv_name")?;
+        let free = free(row)?;
+        let closed = !row.flag("pv_allocatable", "allocatable")? && device.starts_with('/');
+        Ok(closed.then(|| Unallocatable { device: PathBuf::from(device), free }))
+    };
+    list.iter().filter_map(|value| read(Row(value)).transpose()).collect()
+}
+
+/// What is free of a disk, which LVM reports in bytes only.
+fn free(row: Row<'_>) -> Result<Extents, RowError> {
+    let (all, used) = (row.parsed::<u64>("pv_pe_count")?, row.parsed("pv_pe_alloc_count")?);
+    all.checked_sub(used).map(Extents::new).ok_or_else(|| row.bad("pv_pe_alloc_count"))
 }
 
 /// An LV's row.
@@ -194,12 +225,6 @@ pub(super) fn pvs(list: &[Value]) -> Vec<PvRow> {
     rows
 }
 
-/// What is free of a disk, which LVM reports in bytes only.
-fn free(row: Row<'_>) -> Result<Extents, RowError> {
-    let (all, used) = (row.parsed::<u64>("pv_pe_count")?, row.parsed("pv_pe_alloc_count")?);
-    all.checked_sub(used).map(Extents::new).ok_or_else(|| row.bad("pv_pe_alloc_count"))
-}
-
 fn pv(row: Row<'_>, list: &[Value]) -> Result<PvRow, RowError> {
     let uuid = row.text("pv_uuid")?;
     let same = list.iter().map(Row).filter(|other| other.text("pv_uuid").is_ok_and(|other| other == uuid));
@@ -213,8 +238,6 @@ fn pv(row: Row<'_>, list: &[Value]) -> Result<PvRow, RowError> {
         uuid: row.parsed("pv_uuid")?,
         device: name.starts_with('/').then(|| PathBuf::from(name)),
         duplicate: same.len() > 1 || row.flag("pv_duplicate", "duplicate")?,
-        allocatable: group.flag("pv_allocatable", "allocatable")?,
-        free: free(group)?,
         vg: row.name("vg_uuid")?.map(|_| vg(group)).transpose()?,
     })
 }

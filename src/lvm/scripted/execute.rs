@@ -40,7 +40,10 @@ fn report(vg: &Vg, devices: &[PathBuf], command: &Command) -> Result<Reply, Stri
             reply.lvs = vec![row];
         }
         Command::Segments(name) => reply.segments = rows::segments(vg, &vg.lvs[find(vg, name)?]),
-        _ => reply.vgs = vec![rows::vg(vg, devices)],
+        _ => {
+            reply.vgs = vec![rows::vg(vg, devices)];
+            reply.unallocatable = rows::unallocatable(vg);
+        }
     }
     Ok(reply)
 }

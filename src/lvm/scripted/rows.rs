@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
 use super::state::{Lv, Pv, Vg};
-use crate::lvm::{LvRow, PvRow, SegmentRow, VgRow};
+use crate::lvm::{LvRow, PvRow, SegmentRow, Unallocatable, VgRow};
 use crate::types::{Bytes, Extents, PeRange};
 
 /// What a look at the whole machine shows.
@@ -9,19 +9,16 @@ pub(super) fn pvs(vgs: &[Vg]) -> Vec<PvRow> {
     let rows = |vg: &Vg| {
         let everything: Vec<PathBuf> = vg.pvs.iter().map(|pv| pv.device.clone()).collect();
         let row = self::vg(vg, &everything);
-        let free = |pv| Extents::new(vg.free_on(pv).iter().map(|piece| piece.count).sum());
-        vg.pvs.iter().enumerate().flat_map(|(at, pv)| pv_rows(pv, free(at), &row)).collect::<Vec<_>>()
+        vg.pvs.iter().flat_map(|pv| pv_rows(pv, &row)).collect::<Vec<_>>()
     };
     vgs.iter().filter(|vg| vg.pvs.iter().any(|pv| pv.present)).flat_map(rows).collect()
 }
 
-fn pv_rows(pv: &Pv, free: Extents, vg: &VgRow) -> Vec<PvRow> {
+fn pv_rows(pv: &Pv, vg: &VgRow) -> Vec<PvRow> {
     let row = |device: Option<&PathBuf>| PvRow {
         uuid: pv.uuid.parse().unwrap(),
         device: device.cloned(),
         duplicate: pv.copy.is_some(),
-        allocatable: pv.allocatable,
-        free,
         vg: Some(vg.clone()),
     };
     let first = row(pv.present.then_some(&pv.device));
@@ -39,6 +36,7 @@ pub(super) fn vg(vg: &Vg, devices: &[PathBuf]) -> VgRow {
         extents: Extents::new(vg.pvs.iter().map(|pv| pv.extents).sum()),
         free: Extents::new(vg.free()),
         lv_count: vg.lvs.len().try_into().unwrap(),
+        max_lvs: vg.max_lvs,
         missing_pvs: missing.try_into().unwrap(),
         exported: vg.exported,
         shared: vg.shared,
@@ -46,6 +44,13 @@ pub(super) fn vg(vg: &Vg, devices: &[PathBuf]) -> VgRow {
         metadata_size: Bytes::new(1_044_480),
         metadata_free: vg.metadata_free,
     }
+}
+
+/// Those of the group's disks that take no new extents.
+pub(super) fn unallocatable(vg: &Vg) -> Vec<Unallocatable> {
+    let free = |pv| Extents::new(vg.free_on(pv).iter().map(|piece| piece.count).sum());
+    let closed = vg.pvs.iter().enumerate().filter(|(_, pv)| pv.present && !pv.allocatable);
+    closed.map(|(at, pv)| Unallocatable { device: pv.device.clone(), free: free(at) }).collect()
 }
 
 /// An LV's row.

@@ -50,6 +50,8 @@ pub(crate) struct Vg {
     pub(crate) shared: bool,
     pub(crate) system_id: Option<String>,
     pub(crate) metadata_free: Bytes,
+    /// How many LVs it may have; 0 for any number.
+    pub(crate) max_lvs: u64,
 }
 
 /// A disk.
@@ -162,6 +164,7 @@ impl Machine {
             extent_size: ExtentSize::new(Bytes::mib(4)).unwrap(),
             pvs,
             lvs: Vec::new(),
+            max_lvs: 0,
             exported: false,
             shared: false,
             system_id: None,

@@ -153,6 +153,18 @@ async fn a_full_metadata_area_leaves_no_room() {
 }
 
 #[tokio::test]
+async fn as_many_lvs_as_there_may_be_leave_no_room() {
+    let f = fixture(BOUND).await;
+    f.create("a", 8).await.unwrap();
+    f.lvm.commit("vg0", |vg| vg.max_lvs = 1);
+    let refused = f.create("b", 8).await;
+    assert!(means_elsewhere(&refused), "{refused:?}");
+    assert_eq!((f.state().available, f.state().maximum), (Bytes::ZERO, Bytes::ZERO));
+    f.lvm.commit("vg0", |vg| vg.max_lvs = 2);
+    f.create("b", 8).await.unwrap();
+}
+
+#[tokio::test]
 async fn a_group_that_is_not_to_be_used_has_no_room_and_says_why() {
     let f = fixture(BOUND).await;
     f.create("a", 8).await.unwrap();
