@@ -6,14 +6,16 @@
 //!   links ── states ── Fleet ◀──────────┘        Keeper: labels      Census: this replica's record
 //! ```
 //!
-//! Nothing is kept here but what live links tell, and what was asked and answered in the last hour: a
-//! controller that starts anew knows as much as the old one once its nodes have dialled. A call is passed
-//! on as it came, and the node's answer is handed back; the codes of what is answered here are in `error`.
+//! Nothing is kept here but what live links tell, what was asked and answered in the last hour, and which groups
+//! several nodes have shown at once: a controller that starts anew knows as much as the old one once its nodes
+//! have dialled, but for the last. A call is passed on as it came, and the node's answer is handed back; the
+//! codes of what is answered here are in `error`.
 
 mod census;
 mod certify;
 mod contest;
 mod create;
+mod disputes;
 mod error;
 mod fleet;
 mod forward;

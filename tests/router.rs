@@ -2,6 +2,7 @@
 
 mod api_server;
 mod authority;
+mod copies;
 mod create;
 mod election;
 mod events;

@@ -6,6 +6,7 @@
 
 use tonic::{Code, Status};
 
+use super::contest::Disputed;
 use crate::cluster::{ClusterError, LabelError, vg_label};
 use crate::types::{Bytes, NodeName, VgUuid, VolumeId, chain};
 
@@ -57,6 +58,9 @@ pub(super) enum RouteError {
         vg_label(vg)
     )]
     Elsewhere { vg: VgUuid, node: String, on: String },
+    /// Something was to be made or changed in a group of which nobody knows which node has a copy.
+    #[error("{0}")]
+    Disputed(Disputed),
     /// The volume is made, and cannot be used before its node has the label.
     #[error("volume {id} is made, and its node cannot be labelled yet: {}", chain(source))]
     Label { id: String, source: LabelError },
@@ -78,6 +82,7 @@ impl RouteError {
             | Self::Unsaid { .. }
             | Self::Twice { .. }
             | Self::Elsewhere { .. }
+            | Self::Disputed(_)
             | Self::Label { .. } => Code::Unavailable,
             Self::Gone(_) | Self::Nobody | Self::Full { .. } | Self::Nowhere => Code::ResourceExhausted,
             Self::Busy => Code::Aborted,

@@ -7,9 +7,11 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::Pace;
+use super::disputes::Dispute;
 use super::member::Member;
 use super::members::Members;
 use super::refusals::Refusals;
+use crate::cluster::KnownNodes;
 use crate::link::Session;
 use crate::types::{Bytes, NodeName, NodeState, VgName, VgUuid};
 
@@ -210,6 +212,16 @@ impl Fleet {
     /// where that cannot be said.
     pub(super) fn lacks_for(&self, object: &str, vg: &VgUuid) -> Option<Duration> {
         self.members().of_object(object)?.lacks_for(vg, Instant::now())
+    }
+
+    /// What is not settled about the group, if the node with that Node object is part of it.
+    pub(super) fn disputed(&self, vg: &VgUuid, object: &str) -> Option<Dispute> {
+        self.members().disputed(vg, object).cloned()
+    }
+
+    /// Sees which disputes about groups are settled by now.
+    pub(super) fn settle(&self, known: &KnownNodes) {
+        self.members().settle(known, self.pace.away);
     }
 
     /// The node has refused a volume of that size. `generation` is the refusal's own; without it, whatever

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::contest::{Disputed, disputed};
 use super::{Fleet, Lost};
 use crate::cluster::{Events, KnownNodes, LabelError, Labels, Leadership, Nodes, Notice, Replicas, Subject};
 use crate::types::{VgUuid, chain};
@@ -13,7 +14,8 @@ use crate::types::{VgUuid, chain};
 /// Keeps the labels that say on which node a group is. A label that no node has is added by every replica that has
 /// a link to the group's node; all else is the leader's. A node that has no link keeps its labels; a group that
 /// shows up on another node takes its label along once the old one has had no link to any replica for
-/// [`Pace::away`](super::Pace), or has been linked for as long and shows it no more.
+/// [`Pace::away`](super::Pace), or has been linked for as long and shows it no more. Where both have shown it at the
+/// same time, the first does not do: somebody must say which has the copy.
 pub struct Keeper {
     /// The nodes with links.
     pub fleet: Arc<Fleet>,
@@ -52,6 +54,7 @@ impl Keeper {
         loop {
             changes.mark_unchanged();
             self.look_for_lost(&mut last).await;
+            self.settle();
             if self.leadership.holds() {
                 self.round().await;
             } else if stop.run_until_cancelled(self.add_missing()).await.is_none() {
@@ -79,6 +82,14 @@ impl Keeper {
         }
     }
 
+    /// Each replica remembers for itself what is disputed.
+    fn settle(&self) {
+        let known = self.nodes.known();
+        if known.live {
+            self.fleet.settle(&known);
+        }
+    }
+
     /// What a replica does that does not lead. A node whose object was made anew has lost its labels, and the leader
     /// need not have a link to it.
     async fn add_missing(&self) {
@@ -89,6 +100,7 @@ impl Keeper {
         for (vg, shown) in self.fleet.groups() {
             let Some(node) = only(&shown).filter(|node| known.nodes.contains_key(*node)) else { continue };
             if known.labelled(&vg).is_empty()
+                && disputed(&self.fleet, &known, node, &vg).is_none()
                 && let Err(error) = self.labels.add(node, &vg).await
             {
                 not_kept(&vg, &error);
@@ -126,6 +138,10 @@ impl Keeper {
     async fn keep(&self, known: &KnownNodes, vg: &VgUuid, node: &str) -> Result<(), LabelError> {
         // A node without an object, as one that was just removed, can have no label.
         let Some(object) = known.nodes.get(node) else { return Ok(()) };
+        if let Some(disputed) = disputed(&self.fleet, known, node, vg) {
+            self.stays(node, &disputed);
+            return Ok(());
+        }
         let mut held = false;
         for other in known.labelled(vg).into_iter().filter(|name| *name != node).collect::<Vec<_>>() {
             if self.has_lost(other, vg) {
@@ -182,6 +198,18 @@ impl Keeper {
                 note: format!(
                     "volume group {vg} has moved from node {from} to node {to}, and its volumes with it"
                 ),
+            });
+        }
+    }
+
+    fn stays(&self, node: &str, disputed: &Disputed) {
+        for subject in disputed.others().chain([node]) {
+            self.events.tell(Notice {
+                subject: Subject::Node(subject.to_owned()),
+                warning: true,
+                reason: "VolumeGroupDisputed",
+                action: "Label",
+                note: disputed.to_string(),
             });
         }
     }

@@ -1,9 +1,12 @@
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::mem;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::disputes::{Dispute, Disputes};
 use super::member::Member;
+use crate::cluster::KnownNodes;
 use crate::link::Session;
 use crate::types::{ByGroup, NodeName, VgUuid};
 
@@ -19,6 +22,7 @@ const SWEEP: Duration = Duration::from_secs(60);
 pub(super) struct Members {
     by_name: HashMap<NodeName, Member>,
     shown: ByGroup<NodeName>,
+    disputes: Disputes,
     swept: Option<Instant>,
 }
 
@@ -69,8 +73,30 @@ impl Members {
         let now = member.shown();
         if before != now {
             self.shown.change(node, &before, &now);
+            for vg in now {
+                self.dispute(&vg);
+            }
         }
         changed
+    }
+
+    fn dispute(&mut self, vg: &VgUuid) {
+        let nodes: BTreeSet<String> = self.showing(vg).map(|member| member.object.clone()).collect();
+        if nodes.len() > 1 {
+            self.disputes.begin(vg, nodes);
+        }
+    }
+
+    /// What is not settled about the group, if the node with that Node object is part of it.
+    pub(super) fn disputed(&self, vg: &VgUuid, object: &str) -> Option<&Dispute> {
+        self.disputes.of(vg, object)
+    }
+
+    /// Sees which disputes are settled by now.
+    pub(super) fn settle(&mut self, known: &KnownNodes, away: Duration) {
+        let mut disputes = mem::take(&mut self.disputes);
+        disputes.settle(known, away, |object| self.of_object(object));
+        self.disputes = disputes;
     }
 
     /// Forgets nodes that have been gone for so long: they count as nodes that never were, which comes to the
