@@ -10,7 +10,7 @@ use super::preparations::{Duty, Preparation};
 use super::volumes::Volumes;
 use crate::device::{Access, Pinned, Zeroed, zero};
 use crate::fs::{self, Check, Content};
-use crate::lvm::Intent;
+use crate::lvm::{Intent, OPEN};
 use crate::types::{FsType, FsUuid, VolumeId, VolumeMode, VolumeState, chain, state_change};
 
 /// After this long a blank volume that holds recognised content is left to a person.
@@ -44,8 +44,9 @@ impl Volumes {
         let lock = lock.ok_or_else(|| self.ended(found))??;
         let (lock, blank) = lock.on(self.still_blank(found).await)?;
         let Some(found) = blank else { return Ok(()) };
+        let access = self.access(&found).await?;
         let device = self.device(&found).await?;
-        let pinned = self.pin(&found, &device, Access::Write).await?;
+        let pinned = self.pin(&found, &device, access).await?;
         match found.tags.mode {
             VolumeMode::Filesystem(fs) => self.make_file_system(&found, fs, &pinned, &lock).await?,
             VolumeMode::Block => self.zero_volume(&found, &pinned, &lock, stop).await?,
@@ -66,6 +67,22 @@ impl Volumes {
         let (lv, tags) = now.ok_or_else(|| VolumeError::NotFound(found.id.clone()))?;
         let blank = tags.state == VolumeState::Blank;
         Ok(blank.then(|| Found { lv, tags, ..found.clone() }))
+    }
+
+    /// How the volume is opened to be prepared. One that is to be zeroed must be free: it may be called blank by an
+    /// old backup of the metadata while a pod writes to it. The programs that make file systems look themselves.
+    ///
+    /// # Errors
+    /// It is in use.
+    async fn access(&self, found: &Found) -> Result<Access, VolumeError> {
+        if found.tags.mode != VolumeMode::Block {
+            return Ok(Access::Write);
+        }
+        self.in_use(found).await?;
+        if found.group.turn(Intent::Device).await?.closes(&found.id.lv).await? {
+            return Ok(Access::Exclusive);
+        }
+        Err(VolumeError::InUse { id: found.id.clone(), by: OPEN.to_owned() })
     }
 
     async fn make_file_system(

@@ -1,5 +1,7 @@
 //! A volume is formatted once, while it is new, and never after that.
 
+use std::fs::File;
+
 use tonic::Code;
 
 use super::gpt;
@@ -176,6 +178,36 @@ fn an_old_backup_that_says_blank_does_not_cost_the_data() {
             assert_eq!(volume.state(), "u");
         });
     }
+}
+
+#[test]
+fn an_old_backup_that_says_blank_has_no_raw_volume_zeroed_that_somebody_uses() {
+    with_driver(async |driver, client| {
+        let volume = Volume::in_use(&client, "pvc-a", Mode::Block).await;
+        sh(&format!(
+            "dd if=/dev/urandom of={} bs=1M count=16 conv=fsync status=none",
+            volume.target.display()
+        ));
+        let before = volume.content();
+        driver.stop();
+        volume.retag("q.s=u", "q.s=b");
+
+        let driver = Driver::start().await;
+        let volume = volume.with(&driver.client().await);
+        let by = format!("is in use: it is mounted at {}", volume.target.display());
+        refused(volume.stage().await, Code::FailedPrecondition, &by);
+        refused(volume.expand(64 << 20).await, Code::FailedPrecondition, &by);
+        assert!(driver.log().has(&["the volume could not be prepared", &by]));
+        assert_eq!((volume.content(), volume.state().as_str()), (before.clone(), "b"));
+
+        // Nothing shows it any more, and somebody still has it open.
+        let open = File::open(volume.device()).unwrap();
+        volume.end().await;
+        refused(volume.stage().await, Code::FailedPrecondition, "open in some process");
+        assert_eq!((volume.content(), volume.state().as_str()), (before, "b"));
+        drop(open);
+        volume.start().await;
+    });
 }
 
 #[test]
