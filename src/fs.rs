@@ -79,11 +79,19 @@ pub trait FileSystem: Send + Sync {
         false
     }
 
+    /// Demands that the file system would grow if its device did, as far as can be told before.
+    ///
+    /// # Errors
+    /// [`FsError::Unchecked`]; or the device cannot be read.
+    async fn growable(&self, _device: &Path) -> Result<(), FsError> {
+        Ok(())
+    }
+
     /// Makes a mounted file system as large as its device. Where it is so already, no program is
     /// started.
     ///
     /// # Errors
-    /// It did not become as large; the file system is larger than its device.
+    /// It did not become as large; it is larger than its device; or [`FsError::Unchecked`].
     async fn grow(&self, runner: &dyn Runner, mount_point: &Path, device: &Path) -> Result<Growth, FsError>;
 }
 

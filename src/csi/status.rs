@@ -57,6 +57,7 @@ fn code(error: &VolumeError) -> Code {
         | VolumeError::WrongMode { .. }
         | VolumeError::NotStaged { .. }
         | VolumeError::PublishedElsewhere { .. }
+        | VolumeError::Unchecked { .. }
         | VolumeError::Content { .. } => Code::FailedPrecondition,
         VolumeError::Group(error) => group_code(error),
         VolumeError::Preparation(error) => code(error),

@@ -59,6 +59,9 @@ pub enum FsError {
         /// The size of the device.
         available: Bytes,
     },
+    /// A file system has noted an error, so that the kernel does not let it grow before it was checked.
+    #[error("the file system has noted an error, and was not checked since")]
+    Unchecked,
     /// A file system or a disk does not answer.
     #[error("{}: no answer within {} s", .path.display(), .limit.as_secs())]
     Overdue {

@@ -49,12 +49,17 @@ impl FileSystem for Ext4 {
         Ok(look(device).await?.superblock.size())
     }
 
+    async fn growable(&self, device: &Path) -> Result<(), FsError> {
+        checked(&look(device).await?.superblock)
+    }
+
     async fn grow(&self, runner: &dyn Runner, _mount_point: &Path, device: &Path) -> Result<Growth, FsError> {
         let before = look(device).await?;
         let (from, available) = (before.superblock.size(), before.device_size);
         if !extent::has_room(device, from, available, before.superblock.block_size())? {
             return Ok(Growth::Nothing);
         }
+        checked(&before.superblock)?;
         run_ok(runner, Invocation::change(Program::Resize2fs, [device])).await?;
         let after = look(device).await?.superblock;
         // What would be a group too small for its own tables stays unused.
@@ -97,6 +102,11 @@ const fn chosen(option: MakeOption) -> &'static [&'static str] {
 /// Reads the superblock through the page cache, where the kernel keeps that of a mounted ext4 too.
 async fn look(device: &Path) -> Result<Look<Superblock>, FsError> {
     extent::look(device, FsType::Ext4, superblock::OFFSET, Superblock::parse).await
+}
+
+/// Demands that no error was noted since the last check.
+const fn checked(superblock: &Superblock) -> Result<(), FsError> {
+    if superblock.has_noted_error() { Err(FsError::Unchecked) } else { Ok(()) }
 }
 
 #[cfg(test)]

@@ -255,6 +255,18 @@ pub enum VolumeError {
         used: Option<PathBuf>,
     },
 
+    /// Its file system has noted an error, and does not grow before it was checked.
+    #[error(
+        "the file system of volume {id} has noted an error, so that the kernel does not let it grow: delete all pods of the volume on its node, run e2fsck -f {} there, and start them again",
+        .device.display()
+    )]
+    Unchecked {
+        /// The volume.
+        id: VolumeId,
+        /// A path to its device.
+        device: PathBuf,
+    },
+
     /// It could not be prepared.
     #[error("the volume could not be prepared")]
     Preparation(#[source] Arc<VolumeError>),

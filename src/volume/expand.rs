@@ -3,8 +3,11 @@ use std::sync::Arc;
 use super::found::{Found, volume_in};
 use super::paths::look;
 use super::preparations::Purpose;
+use super::stage::ungrown;
 use super::volumes::Volumes;
 use super::{Expanded, VolumeError};
+use crate::device::Access;
+use crate::fs;
 use crate::lvm::{Intent, LvRow, View};
 use crate::types::{Bytes, CapacityRange, Extents, FsType, TargetPath, VolumeId, VolumeMode};
 
@@ -26,6 +29,7 @@ impl Volumes {
             VolumeMode::Block => self.grow_block(found, range).await,
             VolumeMode::Filesystem(fs) => {
                 let _busy = self.busy.take(&id.lv, "expand")?;
+                self.growable(&found, fs, range).await?;
                 let extended = self.extend(&found, range).await?;
                 self.grow_file_system(&self.find(id).await?, fs, extended).await
             }
@@ -50,6 +54,19 @@ impl Volumes {
             return Err(VolumeError::NotAtPath { id: id.clone(), path: path.to_path() });
         }
         self.expand(id, range).await.map(|expanded| expanded.size)
+    }
+
+    /// Demands that the file system of an active volume would grow with its LV, where that has to become larger.
+    /// Nothing is extended in vain: an LV does not shrink again.
+    async fn growable(&self, found: &Found, fs: FsType, range: &CapacityRange) -> Result<(), VolumeError> {
+        let view = found.group.view().await?;
+        if lack(&view, found, range)?.is_none() {
+            return Ok(());
+        }
+        let Some(device) = self.whole_if_active(found).await? else { return Ok(()) };
+        let pinned = self.pin(found, &device, Access::Read).await?;
+        let growable = fs::of(fs).growable(&pinned.path()).await;
+        growable.map_err(|error| ungrown(found, &device, error))
     }
 
     /// Extends the LV by whatever extents are free. `None` where it is large enough.

@@ -7,7 +7,7 @@ use super::paths::{look, mounts_of, same_rights, taken};
 use super::preparations::Purpose;
 use super::volumes::Volumes;
 use crate::device::Access;
-use crate::fs;
+use crate::fs::{self, FsError};
 use crate::mount::{self, MountError};
 use crate::types::{
     BlockDevice, FsType, TargetPath, VolumeCapability, VolumeId, VolumeMode, VolumeState, chain,
@@ -77,13 +77,24 @@ impl Volumes {
             None => (true, self.mount_at(found, fs, device, place).await),
         };
         let staged = match mounted {
-            Ok(()) => self.grow_mounted(found, fs, device).await.map(drop),
+            Ok(()) => self.grow_staged(found, fs, device).await,
             failed => failed,
         };
         if new && staged.is_err() {
             self.take_back(&found.id, place.staging).await;
         }
         staged
+    }
+
+    /// Grows what is staged. One that must be checked first serves its pods as it is.
+    async fn grow_staged(&self, found: &Found, fs: FsType, device: &BlockDevice) -> Result<(), VolumeError> {
+        match self.grow_mounted(found, fs, device).await {
+            Err(error @ VolumeError::Unchecked { .. }) => {
+                tracing::warn!(error = chain(&error), "its file system stays smaller than its device");
+                Ok(())
+            }
+            grown => grown.map(drop),
+        }
     }
 
     /// Takes away what a stage that failed has mounted: nobody unstages what was never staged.
@@ -146,10 +157,9 @@ impl Volumes {
     ) -> Result<bool, VolumeError> {
         let mounts = mounts_of(device).await?;
         if let Some(place) = mounts.iter().find(|mount| !mount.is_read_only()) {
-            let failed =
-                |error| VolumeError::host(format!("the file system of {} cannot be grown", found.id), error);
             let pinned = self.pin(found, device, Access::Read).await?;
-            fs::of(fs).grow(self.programs.as_ref(), &place.target, &pinned.path()).await.map_err(failed)?;
+            let grown = fs::of(fs).grow(self.programs.as_ref(), &place.target, &pinned.path()).await;
+            grown.map_err(|error| ungrown(found, device, error))?;
         }
         Ok(!mounts.is_empty())
     }
@@ -178,6 +188,14 @@ impl Volumes {
         unmounted.map_err(|error| VolumeError::host(format!("{id} cannot be unmounted"), error))?;
         tracing::info!(%path, "unmounted");
         Ok(())
+    }
+}
+
+/// Why a volume's file system does not grow.
+pub(super) fn ungrown(found: &Found, device: &BlockDevice, error: FsError) -> VolumeError {
+    match error {
+        FsError::Unchecked => VolumeError::Unchecked { id: found.id.clone(), device: device.path.clone() },
+        other => VolumeError::host(format!("the file system of {} cannot be grown", found.id), other),
     }
 }
 

@@ -6,7 +6,7 @@ use quarry::proto::csi::v1 as csi;
 use quarry::proto::csi::v1::volume_capability::access_mode::Mode as AccessMode;
 use tonic::Code;
 
-use super::support::{boot, with_driver};
+use super::support::{boot, read, with_driver};
 use crate::driver::{
     self, Driver, MIB, Mode, SIZE, VG, Volume, command, folder, make_group, refused, report, sh,
 };
@@ -252,6 +252,53 @@ fn a_program_that_has_gone_is_named_and_the_repeat_finishes_what_it_was_needed_f
             assert_eq!(volume.grow_by(16).await.unwrap(), volume.size_and(16));
             assert!(is_about(&volume, volume.size_and(16)));
         }
+    });
+}
+
+/// Makes a mounted ext4 note an error in its superblock, as when its disk fails for a moment, and has it mounted
+/// anew. Its data is sound.
+async fn note_an_error(volume: &Volume) {
+    let number = format!("stat -Lc %Hr:%Lr {}", volume.device().display());
+    sh(&format!(
+        "echo test > /sys/fs/ext4/$(basename $(realpath /sys/dev/block/$({number})))/trigger_fs_error"
+    ));
+    volume.publish().await.unwrap();
+    std::fs::write(volume.target.join("new"), "written").unwrap();
+}
+
+#[test]
+fn an_ext4_that_has_noted_an_error_is_used_but_not_grown_until_it_was_checked() {
+    with_driver(async |driver, client| {
+        let volume = Volume::in_use(&client, "pvc-a", Mode::Ext4).await;
+        std::fs::write(volume.target.join("marker"), "kept").unwrap();
+        sh("sync");
+        note_an_error(&volume).await;
+        let size = || report("lvs", "lv_size", &volume.lv());
+        let (before, command) = (size(), "run e2fsck -f /dev/");
+        refused(volume.grow_by(4).await, Code::FailedPrecondition, command);
+        volume.end().await;
+        refused(volume.grow_by(4).await, Code::FailedPrecondition, command);
+        volume.start().await;
+        assert_eq!(size(), before);
+        assert_eq!(volume.expand(SIZE).await.unwrap(), SIZE, "nothing is to be grown");
+
+        // One that was extended before it noted the error, or while it was not active.
+        sh(&format!("lvextend -q -L +16M {}", volume.lv()));
+        volume.stage().await.unwrap();
+        refused(volume.expand(SIZE).await, Code::FailedPrecondition, command);
+        volume.end().await;
+        volume.start().await;
+        assert!(driver.log().has(&["its file system stays smaller than its device", command]));
+        assert_eq!(read(&volume.target.join("marker")), "kept");
+        assert!(is_about(&volume, SIZE));
+        volume.end().await;
+
+        // What the message says to do: 1 tells that errors were corrected.
+        sh(&format!("e2fsck -f -y {} || test $? = 1", volume.device().display()));
+        assert_eq!(volume.grow_by(8).await.unwrap(), volume.size_and(8));
+        volume.start().await;
+        assert!(is_about(&volume, volume.size_and(8)));
+        assert_eq!(read(&volume.target.join("marker")), "kept");
     });
 }
 

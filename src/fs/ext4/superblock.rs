@@ -13,12 +13,16 @@ const MAGIC: u16 = 0xef53;
 /// The feature that gives block numbers 64 bits.
 const INCOMPAT_64BIT: u32 = 0x80;
 
-/// What is needed of it: how large the file system is.
+/// The flag in its state that an error was noted since the last check.
+const STATE_ERROR: u16 = 2;
+
+/// What is needed of it: how large the file system is, and whether it may grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Superblock {
     blocks: u64,
     block_size: u64,
     blocks_per_group: u64,
+    noted_error: bool,
 }
 
 impl Superblock {
@@ -39,7 +43,8 @@ impl Superblock {
         if blocks.checked_mul(block_size).is_none() {
             return Err("its superblock gives a size that there is not");
         }
-        Ok(Self { blocks, block_size, blocks_per_group: u64::from(word(0x20)) })
+        let noted_error = half(0x3a) & STATE_ERROR != 0;
+        Ok(Self { blocks, block_size, blocks_per_group: u64::from(word(0x20)), noted_error })
     }
 
     /// The size of the file system.
@@ -50,6 +55,11 @@ impl Superblock {
     /// The size of one block.
     pub(super) const fn block_size(&self) -> Bytes {
         Bytes::new(self.block_size)
+    }
+
+    /// Whether an error was noted since the last check. The kernel grows none with that note.
+    pub(super) const fn has_noted_error(&self) -> bool {
+        self.noted_error
     }
 
     /// The size of one block group.
@@ -82,6 +92,15 @@ mod tests {
         assert_eq!(wide.group_size(), Bytes::mib(128));
         let narrow = Superblock::parse(&superblock((1 << 32) + 5, 0, false)).unwrap();
         assert_eq!((narrow.size(), narrow.block_size()), (Bytes::new(5 * 1024), Bytes::new(1024)));
+    }
+
+    #[test]
+    fn a_noted_error_is_told_from_the_other_states() {
+        for (state, noted) in [(0, false), (1, false), (5, false), (2, true), (3, true)] {
+            let mut bytes = superblock(1, 2, true);
+            bytes[0x3a] = state;
+            assert_eq!(Superblock::parse(&bytes).unwrap().has_noted_error(), noted, "{state}");
+        }
     }
 
     #[test]
