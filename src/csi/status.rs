@@ -37,9 +37,10 @@ fn code(error: &VolumeError) -> Code {
     match error {
         VolumeError::NotFound(_) | VolumeError::NotAtPath { .. } => Code::NotFound,
         // Not seen is not gone: only whoever sees the whole group may say that.
-        VolumeError::VgUnseen { .. } | VolumeError::Incomplete { .. } | VolumeError::ShuttingDown => {
-            Code::Unavailable
-        }
+        VolumeError::VgUnseen { .. }
+        | VolumeError::Incomplete { .. }
+        | VolumeError::Silent { .. }
+        | VolumeError::ShuttingDown => Code::Unavailable,
         VolumeError::NoPlace(_) | VolumeError::Unusable(_) | VolumeError::NoRoom { .. } => {
             Code::ResourceExhausted
         }

@@ -6,6 +6,7 @@ use std::path::Path;
 use nix::libc::{EACCES, EDQUOT, ENOSPC, EOPNOTSUPP, EPERM, O_TMPFILE};
 use nix::sys::statvfs::{FsFlags, fstatvfs};
 
+use super::FsError;
 use super::gauge::GAUGE;
 
 /// Whether a mounted file system still works.
@@ -13,15 +14,20 @@ use super::gauge::GAUGE;
 pub enum Health {
     /// It answers, and takes what is written to it.
     Alive,
-    /// It is shut down, its journal was aborted, its disk is gone, or it does not answer: in words.
+    /// It is shut down, its journal was aborted, or its disk is gone: in words.
     Dead(String),
+    /// It does not answer in time: its disk has very much to do, or hangs. In words.
+    Silent(String),
 }
 
 /// Whether the file system at a mount point still works. It costs a flush of the disk, and takes five
 /// seconds at most.
 pub async fn health(mount_point: &Path) -> Health {
-    let asked = GAUGE.ask(mount_point, |path| Ok(now(path))).await;
-    asked.unwrap_or_else(|error| Health::Dead(error.to_string()))
+    match GAUGE.ask(mount_point, |path| Ok(now(path))).await {
+        Ok(health) => health,
+        Err(silent @ FsError::Overdue { .. }) => Health::Silent(silent.to_string()),
+        Err(error) => Health::Dead(error.to_string()),
+    }
 }
 
 /// Asks the file system itself. It looks the same in the mount table, and statfs(2) works, long after its

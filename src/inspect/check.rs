@@ -175,8 +175,13 @@ async fn dead(volume: &VolumeRow) -> Option<Finding> {
     if volume.mode == Some(VolumeMode::Block.word()) || volume.details.suspended {
         return None;
     }
-    let fs::Health::Dead(reason) = fs::health(&place.path).await else { return None };
-    let advice = "look at dmesg, and end the pods that use it: it is mounted anew once nobody does";
+    let (reason, advice) = match fs::health(&place.path).await {
+        fs::Health::Alive => return None,
+        fs::Health::Dead(reason) => {
+            (reason, "look at dmesg, and end the pods that use it: it is mounted anew once nobody does")
+        }
+        fs::Health::Silent(reason) => (reason, "look again: its disk has very much to do, or hangs (dmesg)"),
+    };
     Some(unhealthy(volume.path(), reason, advice))
 }
 

@@ -255,6 +255,17 @@ pub enum VolumeError {
         used: Option<PathBuf>,
     },
 
+    /// It is mounted, and its file system does not answer in time.
+    #[error(
+        "volume {id} cannot be used now: {reason}; its disk has very much to do, or hangs: if this lasts, look at the kernel's log of this node"
+    )]
+    Silent {
+        /// The volume.
+        id: VolumeId,
+        /// How that was seen.
+        reason: String,
+    },
+
     /// Its file system has noted an error, and does not grow before it was checked.
     #[error(
         "the file system of volume {id} has noted an error, so that the kernel does not let it grow: delete all pods of the volume on its node, run e2fsck -f {} there, and start them again",

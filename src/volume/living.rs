@@ -1,4 +1,6 @@
-use std::path::PathBuf;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::VolumeError;
 use super::found::Found;
@@ -16,13 +18,36 @@ pub(super) struct Place<'a> {
     pub(super) capability: &'a VolumeCapability,
 }
 
+/// The staging folders from which a dead file system was taken and could not be mounted anew yet. The kubelet, for which
+/// the volume stays staged while a pod of it is there, only publishes it again. This goes with the process: then all
+/// pods of the volume on the node have to be deleted.
+#[derive(Debug, Default)]
+pub(super) struct Bare(Mutex<HashSet<PathBuf>>);
+
+impl Bare {
+    fn folders(&self) -> MutexGuard<'_, HashSet<PathBuf>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether it is one of them.
+    pub(super) fn has(&self, staging: &Path) -> bool {
+        self.folders().contains(staging)
+    }
+
+    /// It is staged again, or no more.
+    pub(super) fn forget(&self, staging: &Path) {
+        self.folders().remove(staging);
+    }
+}
+
 impl Volumes {
     /// Sees to it that a staged file system works: one that was shut down, or whose journal was aborted,
     /// is mounted anew where nobody else uses it. It still looks mounted, so that without this a pod
     /// would be started on it again and again.
     ///
     /// # Errors
-    /// [`VolumeError::Dead`]: it is dead, and is used; or it is dead again at once.
+    /// [`VolumeError::Dead`]: it is dead, and is used; or it is dead again at once. [`VolumeError::Silent`]: that cannot
+    /// be told now, and nothing was done.
     pub(super) async fn living(
         &self,
         found: &Found,
@@ -31,7 +56,12 @@ impl Volumes {
         place: Place<'_>,
     ) -> Result<(), VolumeError> {
         let staging = place.staging.to_path();
-        let Health::Dead(reason) = fs::health(&staging).await else { return Ok(()) };
+        let silent = |reason| VolumeError::Silent { id: found.id.clone(), reason };
+        let reason = match fs::health(&staging).await {
+            Health::Alive => return Ok(()),
+            Health::Silent(reason) => return Err(silent(reason)),
+            Health::Dead(reason) => reason,
+        };
         tracing::warn!(reason, "a mounted file system is dead");
         let dead =
             |reason: String, used: Option<PathBuf>| VolumeError::Dead { id: found.id.clone(), reason, used };
@@ -45,10 +75,26 @@ impl Volumes {
                 return Err(dead(reason, Some(path.to_path())));
             }
         }
-        self.mount_at(found, fs, device, place).await?;
+        self.mount_anew(found, fs, device, place).await?;
         match fs::health(&staging).await {
             Health::Alive => Ok(()),
+            Health::Silent(reason) => Err(silent(reason)),
             Health::Dead(reason) => Err(dead(reason, None)),
         }
+    }
+
+    /// Mounts a volume where its dead file system was taken away.
+    pub(super) async fn mount_anew(
+        &self,
+        found: &Found,
+        fs: FsType,
+        device: &BlockDevice,
+        place: Place<'_>,
+    ) -> Result<(), VolumeError> {
+        let staging = place.staging.to_path();
+        self.bare.folders().insert(staging.clone());
+        self.mount_at(found, fs, device, place).await?;
+        self.bare.forget(&staging);
+        Ok(())
     }
 }

@@ -66,7 +66,11 @@ impl Volumes {
         }
         let device = self.whole_if_active(found).await?.ok_or_else(not_staged)?;
         if let VolumeMode::Filesystem(fs) = found.tags.mode {
-            let there = look(&request.staging).await?;
+            let mut there = look(&request.staging).await?;
+            if there.is_none() && self.bare.has(&request.staging.to_path()) {
+                self.mount_anew(found, fs, &device, request.place()).await?;
+                there = look(&request.staging).await?;
+            }
             there.filter(|there| there.shows == device.number && !there.is_device).ok_or_else(not_staged)?;
             self.living(found, fs, &device, request.place()).await?;
         }

@@ -170,7 +170,9 @@ impl Volumes {
     /// The mount is in use, or is not the volume's.
     pub async fn unstage(&self, id: &VolumeId, staging: &TargetPath) -> Result<(), VolumeError> {
         let _busy = self.busy.take(&id.lv, "unstage")?;
-        self.unmount(id, staging).await
+        self.unmount(id, staging).await?;
+        self.bare.forget(&staging.to_path());
+        Ok(())
     }
 
     /// Unmounts whatever of the volume is mounted at the path. It asks the kernel alone, so that a node

@@ -5,6 +5,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::busy::Busy;
+use super::living::Bare;
 use super::lock::LockDir;
 use super::preparations::Preparations;
 use crate::device::Dm;
@@ -22,6 +23,7 @@ pub struct Volumes {
     pub(super) locks: LockDir,
     pub(super) aside: Aside,
     pub(super) busy: Busy,
+    pub(super) bare: Bare,
     pub(super) preparations: Preparations,
     pub(super) tracker: TaskTracker,
     pub(super) stop: CancellationToken,
@@ -58,6 +60,7 @@ impl Volumes {
             locks: LockDir::new(parts.lock_dir),
             aside: Aside::new(parts.mount_dir),
             busy: Busy::default(),
+            bare: Bare::default(),
             preparations: Preparations::default(),
             tracker: parts.tracker,
             stop: parts.stop,

@@ -145,6 +145,76 @@ fn a_file_system_that_gave_up_when_its_disk_failed_is_mounted_anew_when_the_disk
     });
 }
 
+/// While another pod is there or on its way the kubelet does not stage anew.
+#[test]
+fn what_could_not_be_mounted_anew_is_mounted_by_a_later_publish_until_it_is_unstaged() {
+    with_driver(async |_driver, client| {
+        for mode in Mode::FILE_SYSTEMS {
+            let volume = Volume::in_use(&client, mode.word(), mode).await;
+            std::fs::write(volume.target.join("marker"), "kept").unwrap();
+            sh("sync");
+            for unstaged in [false, true] {
+                fail(&volume, true);
+                let _ = std::fs::write(volume.target.join("lost"), vec![1; 1 << 20]);
+                let _ = std::process::Command::new("sync").arg("-f").arg(&volume.target).output();
+                for _ in 0..2 {
+                    refused(volume.publish().await, Code::Internal, &volume.id);
+                    assert_eq!(mounts_at(&volume.staging), 0);
+                }
+                fail(&volume, false);
+                if unstaged {
+                    volume.end().await;
+                    refused(volume.publish().await, Code::FailedPrecondition, "is not staged");
+                    volume.start().await;
+                }
+                volume.publish().await.unwrap();
+                works(&volume);
+            }
+            volume.end().await;
+        }
+    });
+}
+
+/// Whatever is written to or flushed on the volume's device takes longer than the driver waits, or no longer than before.
+fn slow(volume: &Volume, slow: bool) {
+    let name = volume.dm_name();
+    let table = if slow {
+        sh(&format!("modprobe dm-delay; dmsetup table {name} > /table"));
+        sh("sed -E 's/linear ([0-9:]+ [0-9]+)/delay \\1 0 \\1 60000 \\1 60000/' /table")
+    } else {
+        sh("cat /table")
+    };
+    std::fs::write("/new-table", table).unwrap();
+    sh(&format!(
+        "dmsetup load {name} < /new-table; dmsetup suspend --nolockfs {name}; dmsetup resume {name}"
+    ));
+}
+
+#[test]
+fn a_file_system_that_does_not_answer_in_time_stays_mounted() {
+    with_driver(async |driver, client| {
+        // A btrfs says nothing more of a commit that somebody else waits for.
+        for mode in [Mode::Ext4, Mode::Xfs] {
+            let volume = Volume::in_use(&client, mode.word(), mode).await;
+            std::fs::write(volume.target.join("marker"), "kept").unwrap();
+            sh("sync");
+            let mounts = sh("cat /proc/self/mountinfo");
+            slow(&volume, true);
+            std::fs::write(volume.target.join("dirty"), "x").unwrap();
+            let answers = [volume.publish().await, volume.stage().await];
+            slow(&volume, false);
+            for answer in answers {
+                refused(answer, Code::Unavailable, "its disk has very much to do, or hangs");
+            }
+            assert_eq!(sh("cat /proc/self/mountinfo"), mounts);
+            assert!(!driver.log().has(&["a mounted file system is dead"]));
+            volume.start().await;
+            works(&volume);
+            volume.end().await;
+        }
+    });
+}
+
 /// A file system whose server never answers: whoever looks into it waits until this is dropped.
 fn unresponsive(path: &Path) -> File {
     sh("modprobe fuse");
