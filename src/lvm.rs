@@ -20,6 +20,7 @@ mod groups;
 mod health;
 mod keeper;
 mod local;
+mod memory;
 mod queue;
 mod report;
 #[cfg(test)]

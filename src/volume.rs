@@ -6,6 +6,7 @@
 
 mod busy;
 mod capacity;
+mod choice;
 mod create;
 mod delete;
 mod devices;

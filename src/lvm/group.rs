@@ -5,10 +5,11 @@ use std::time::Duration;
 use tokio::sync::{Notify, OwnedMutexGuard, watch};
 
 use super::changes::Changes;
+use super::memory::Memory;
 use super::queue::Queue;
 use super::seat::{Seat, same_disks};
 use super::{Backend, GroupError, Health, Sighting, Turn, View, sightings};
-use crate::types::{Bytes, VgName, VgUuid, chain};
+use crate::types::{Bytes, LvName, VgName, VgUuid, chain};
 
 /// What a turn is taken for, which decides what the group's health must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,10 +33,8 @@ pub struct Group {
     sighting: Mutex<Option<Sighting>>,
     seat: Arc<tokio::sync::Mutex<Seat>>,
     queue: Queue,
-    latest: watch::Sender<Option<Arc<View>>>,
+    pub(super) memory: Memory,
     stuck: watch::Sender<bool>,
-    /// Why the group could not be read the last time that somebody tried.
-    unread: Mutex<Option<String>>,
     changes: Changes,
     pub(super) changed: Notify,
 }
@@ -56,9 +55,8 @@ impl Group {
             sighting: Mutex::new(Some(sighting)),
             seat: Arc::default(),
             queue: Queue::default(),
-            latest: watch::Sender::new(None),
+            memory: Memory::default(),
             stuck: watch::Sender::new(false),
-            unread: Mutex::default(),
             changes,
             changed: Notify::new(),
         })
@@ -111,7 +109,13 @@ impl Group {
 
     /// What it looked like when it could last be read, whatever became of it since.
     pub fn earlier_view(&self) -> Option<Arc<View>> {
-        self.latest.borrow().clone()
+        self.memory.view()
+    }
+
+    /// Whether it may hold an LV of that name, going by what was read and what was asked of LVM since, whatever
+    /// became of it. `None` if it was never read.
+    pub fn may_hold(&self, name: &LvName) -> Option<bool> {
+        self.memory.may_hold(name)
     }
 
     fn sighted(&self) -> MutexGuard<'_, Option<Sighting>> {
@@ -185,21 +189,12 @@ impl Group {
     /// # Errors
     /// In words: it could not be read the last time, or has not been read yet.
     pub fn last_view(&self) -> Result<Arc<View>, String> {
-        match self.unread().as_ref() {
-            Some(why) => Err(why.clone()),
-            None => self.earlier_view().ok_or_else(|| "it has not been read yet".to_owned()),
-        }
-    }
-
-    fn unread(&self) -> MutexGuard<'_, Option<String>> {
-        self.unread.lock().unwrap_or_else(PoisonError::into_inner)
+        self.memory.last()
     }
 
     async fn refresh(self: &Arc<Self>, seat: &mut Seat) -> Result<Arc<View>, GroupError> {
         let read = seat.refresh(self).await;
-        let why = read.as_ref().err().map(|error| chain(error));
-        let before = std::mem::replace(&mut *self.unread(), why.clone());
-        if before != why {
+        if self.memory.tried(read.as_ref().err().map(|error| chain(error))) {
             self.changes.tell();
         }
         read
@@ -243,7 +238,7 @@ impl Group {
     }
 
     pub(super) fn publish(&self, view: &Arc<View>) {
-        self.latest.send_replace(Some(Arc::clone(view)));
+        self.memory.keep(view);
         self.changes.tell();
     }
 

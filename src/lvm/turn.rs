@@ -109,6 +109,7 @@ impl Turn {
         let size = self.view()?.vg.extent_size.size_of(extents);
         let made = |lv: &LvRow| lv.size == size && tags.iter().all(|tag| lv.tags.contains(tag));
         let command = Command::Create { name: name.clone(), extents, tags: tags.clone() };
+        self.group.memory.sends(name);
         self.change(name, &command, made).await
     }
 

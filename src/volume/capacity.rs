@@ -26,7 +26,9 @@ impl Volumes {
 }
 
 async fn capacity_of(group: &Arc<Group>) -> Capacity {
-    let (Ok(view), Ok(Health::Healthy)) = (group.view().await, group.health()) else {
+    // While somebody tries in vain to read it, there is the view of before: whoever is refused must not see its room.
+    let (Ok(_), Ok(Health::Healthy), Ok(view)) = (group.view().await, group.health(), group.last_view())
+    else {
         return Capacity::default();
     };
     let room = view.room(group.reserve());

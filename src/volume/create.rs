@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use super::choice::{holder, nothing_started, roomiest, usable_of};
 use super::found::{Found, volume_in};
 use super::volumes::Volumes;
 use super::{CreateRequest, VolumeError, VolumeInfo};
@@ -47,8 +48,8 @@ impl Volumes {
     }
 
     /// Cuts the volume in the group with the most room. That may have less by the time that its turn comes: then
-    /// another may have the most, and is chosen. Where it is too little the next is tried, and the refusal is that of
-    /// the first.
+    /// another may have the most, and is chosen. Where it is too little, or the turn does not come since the group
+    /// cannot be used any more, the next is tried, and the refusal is that of the first.
     async fn cut_in_one_of(
         self: &Arc<Self>,
         mut groups: Vec<Arc<Group>>,
@@ -61,7 +62,14 @@ impl Volumes {
                 Ok(best) => best,
                 Err(error) => return Err(refused.unwrap_or(error)),
             };
-            let mut turn = group.turn(Intent::Change).await.map_err(nothing_started)?;
+            let mut turn = match group.turn(Intent::Change).await {
+                Ok(turn) => turn,
+                Err(error) => {
+                    leave_out(&mut groups, &group);
+                    refused.get_or_insert(nothing_started(error));
+                    continue;
+                }
+            };
             let view = Arc::clone(turn.view()?);
             if let Some(existing) = self.compare(&group, &view, name, request)? {
                 return Ok(existing);
@@ -72,7 +80,7 @@ impl Volumes {
             }
             match self.cut(&mut turn, &view, name.clone(), request).await {
                 Err(no_room @ VolumeError::NoRoom { .. }) => {
-                    groups.retain(|other| !Arc::ptr_eq(other, &group));
+                    leave_out(&mut groups, &group);
                     refused.get_or_insert(no_room);
                 }
                 made => return made,
@@ -191,70 +199,8 @@ fn floor(request: &CreateRequest) -> Result<Bytes, VolumeError> {
     }
 }
 
-/// The group that holds an LV of that name.
-async fn holder(groups: &[Arc<Group>], name: &LvName) -> Result<Option<Arc<Group>>, VolumeError> {
-    for group in groups {
-        match group.view().await {
-            Ok(view) if view.lv(name).is_some() => return Ok(Some(Arc::clone(group))),
-            Ok(_) => {}
-            Err(error) => {
-                let last = group.earlier_view();
-                if last.as_ref().is_some_and(|view| view.lv(name).is_some()) {
-                    return Err(error.into());
-                }
-                if !is_still_true(&error, last.is_some()) {
-                    // Where there is one group only its capacity is nothing now, as a refusal promises.
-                    return Err(if groups.len() == 1 { nothing_started(error) } else { error.into() });
-                }
-            }
-        }
-    }
-    Ok(None)
-}
-
-/// Whether a group that cannot be read for that reason holds what it held when it was read, or nothing of
-/// ours if it never was. A call that still runs has its name to itself, so what hangs makes something else.
-const fn is_still_true(error: &GroupError, was_read: bool) -> bool {
-    match error {
-        GroupError::Unhealthy { .. } | GroupError::Unseen(_) => true,
-        GroupError::Stuck { .. } => was_read,
-        GroupError::Refused { .. }
-        | GroupError::Open { .. }
-        | GroupError::Engine { .. }
-        | GroupError::Look(_) => false,
-    }
-}
-
-/// The group in which creation may use the most bytes, and how many those are. A group that somebody is changing
-/// counts as it was before.
-async fn roomiest(groups: &[Arc<Group>]) -> Result<(Bytes, Arc<Group>), VolumeError> {
-    let mut best: Option<(Bytes, Arc<Group>)> = None;
-    let mut reason = VolumeError::NoPlace("there is no volume group".to_owned());
-    for group in groups {
-        match usable(group).await {
-            Ok(room) if best.as_ref().is_none_or(|(most, _)| room > *most) => {
-                best = Some((room, Arc::clone(group)));
-            }
-            Ok(_) => {}
-            Err(error) => reason = error,
-        }
-    }
-    best.ok_or(reason)
-}
-
-async fn usable(group: &Arc<Group>) -> Result<Bytes, VolumeError> {
-    let view = group.view().await.map_err(nothing_started)?;
-    group.healthy().map_err(nothing_started)?;
-    Ok(usable_of(group, &view))
-}
-
-fn usable_of(group: &Group, view: &View) -> Bytes {
-    view.vg.extent_size.size_of(view.room(group.reserve()).usable)
-}
-
-/// A group that cannot be used, before anything was asked of it: another node may do better.
-const fn nothing_started(error: GroupError) -> VolumeError {
-    VolumeError::Unusable(error)
+fn leave_out(groups: &mut Vec<Arc<Group>>, one: &Arc<Group>) {
+    groups.retain(|other| !Arc::ptr_eq(other, one));
 }
 
 fn room_for(group: &Group, view: &View, wanted: Extents) -> Result<(), VolumeError> {

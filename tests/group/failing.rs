@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use tonic::Code;
 
-use super::support::{Does, OTHER, announce, make_fickle, now, recovers};
-use crate::driver::{self, Client, Driver, Mode, SIZE, VG, Volume, command, make_group, report, sh, until};
+use super::support::{Does, FICKLE, OTHER, announce, make_disk, make_fickle, now, recovers, start};
+use crate::driver::{
+    self, Client, Driver, Mode, SIZE, VG, Volume, command, make_group, refused, report, sh, until,
+};
 
 /// How long a call may take that nobody can answer.
 const PATIENT: Duration = Duration::from_secs(20);
@@ -134,4 +136,48 @@ fn a_disk_that_answers_nothing_holds_up_its_own_group_only_and_what_was_asked_is
         client.clone().delete(&sent.volume_id).await.unwrap();
         all_is_well(&client, &before, &volumes, &unused).await;
     });
+}
+
+/// The disk [`FICKLE`] under another one: what it does not answer a look waits for, since the one above is not
+/// suspended itself.
+const ABOVE: &str = "/dev/mapper/above";
+
+#[test]
+fn a_disk_that_even_a_look_hangs_on_holds_up_no_volume_for_which_another_group_will_do() {
+    lab::Machine::new().disk("1G").disk("512M").boot(|| {
+        make_disk();
+        let sectors = sh(&format!("blockdev --getsz {FICKLE}")).trim().parse::<u64>().unwrap() - 2048;
+        command("dmsetup", &["create", "above", "--table", &format!("0 {sectors} linear {FICKLE} 2048")]);
+        make_group(VG, &[ABOVE.into()]);
+        make_group(OTHER, &lab::disks()[1..]);
+        driver::run(async {
+            let (_driver, client) = start(&[]).await;
+            let client = client.within(Duration::from_secs(240));
+            let here = client.clone().create("pvc-here", SIZE, Mode::Block).await.unwrap();
+            Volume::existing(&client, "pvc-here", Mode::Block).prepared().await;
+            command("dmsetup", &["suspend", "--noflush", "--nolockfs", "fickle"]);
+            goes_elsewhere(&client, &here.volume_id).await;
+            command("dmsetup", &["resume", "fickle"]);
+            recovers(&client).await;
+            let again = client.clone().create("pvc-here", SIZE, Mode::Block).await.unwrap();
+            assert_eq!(again.volume_id, here.volume_id);
+            assert_eq!((report("lvs", "lv_name", VG).len(), report("lvs", "lv_name", OTHER).len()), (1, 3));
+        });
+    });
+}
+
+/// Demands that what may be made anywhere is made in [`OTHER`], but not a second time.
+async fn goes_elsewhere(client: &Client, here: &str) {
+    let made = (0..3).map(|number| {
+        let mut client = client.clone();
+        tokio::spawn(async move { client.create(&format!("pvc-{number}"), SIZE, Mode::Block).await })
+    });
+    for made in made.collect::<Vec<_>>() {
+        let id = made.await.unwrap().unwrap().volume_id;
+        assert_ne!(id.split('/').next(), here.split('/').next());
+    }
+    let mut client = client.clone();
+    refused(client.create("pvc-here", SIZE, Mode::Block).await, Code::Unavailable, "");
+    let (room, _) = client.capacity_in(OTHER).await.unwrap();
+    assert_eq!(client.capacity().await.unwrap(), (room, room));
 }

@@ -77,9 +77,14 @@ impl Does {
     }
 }
 
-/// Makes [`FICKLE`] of the machine's first disk, and a group on it.
-pub(super) fn make_fickle(vg: &str) {
+/// Makes [`FICKLE`] of the machine's first disk.
+pub(super) fn make_disk() {
     sh(&format!("modprobe dm-flakey; dmsetup create fickle --table '{}'", Does::Serve.table()));
+}
+
+/// The same, and a group on it.
+pub(super) fn make_fickle(vg: &str) {
+    make_disk();
     make_group(vg, &[FICKLE.into()]);
 }
 

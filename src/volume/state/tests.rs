@@ -1,5 +1,7 @@
 //! Whoever was just refused a volume finds in the states why, and no room for it.
 
+mod several;
+
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -7,7 +9,7 @@ use super::super::{CreateRequest, Parts, VolumeError};
 use super::*;
 use crate::device::Dm;
 use crate::exec::NoPrograms;
-use crate::lvm::scripted::{Fault, ScriptedBackend};
+use crate::lvm::scripted::{Fault, Held, ScriptedBackend};
 use crate::lvm::{Groups, Intent, Selection, Settings};
 use crate::types::{CapacityRange, ClassParameters, CsiName, LvName, MakeOptions, VolumeMode};
 
