@@ -6,18 +6,15 @@
 mod faults;
 mod leftovers;
 mod marks;
+mod patience;
 mod slot;
 mod truth;
 mod volume;
 mod wishes;
 
-use std::fmt::Debug;
 use std::time::{Duration, Instant};
 
 use futures_util::future::try_join_all;
-use kube::{Api, Resource};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -26,13 +23,13 @@ use self::slot::{Done, Ended, Slot};
 use self::volume::Volume;
 use super::volumes::{clear, ensure};
 use crate::report::Remark;
-use crate::{Cluster, Error, Space, say, wait};
+use crate::{Cluster, Error, Space, say};
 
 /// How many pods with claims there are at the same time.
 const SLOTS: u64 = 30;
 
-/// How long anything may take that is waited for: a node that is started has a dozen pods to start, is perhaps struck
-/// once more meanwhile, and each part lets up to two minutes pass before it tries again.
+/// How long anything may take that is waited for: a node that is started has a dozen pods to start, and each part lets up
+/// to two minutes pass before it tries again.
 const PATIENCE: Duration = Duration::from_secs(400);
 
 pub(super) async fn run(cluster: &Cluster) -> Result<Remark, Error> {
@@ -91,25 +88,4 @@ async fn shaken<'a>(
 /// Waits for so long, or until it is time to stop. Returns whether it is.
 async fn is_stopped_within(stop: &mut watch::Receiver<bool>, time: Duration) -> bool {
     timeout(time, stop.wait_for(|stop| *stop)).await.is_ok()
-}
-
-/// Like [`wait::until`] with [`PATIENCE`], and watches again when that fails: the API server is short of time too.
-async fn until<K>(
-    api: &Api<K>,
-    name: &str,
-    what: &str,
-    condition: impl Fn(Option<&K>) -> bool,
-) -> Result<Option<K>, Error>
-where
-    K: Resource + Clone + Debug + Send + DeserializeOwned + Serialize + 'static,
-{
-    let look = || async {
-        match wait::until(api, name, what, PATIENCE, &condition).await {
-            // To wait for longer is of no use.
-            Err(late @ Error::Late { .. }) => Ok(Err(late)),
-            Err(error) => Err(error),
-            Ok(object) => Ok(Ok(object)),
-        }
-    };
-    wait::try_until(what, PATIENCE, look).await?
 }

@@ -7,6 +7,7 @@ use lab::Dice;
 use tokio::sync::watch;
 
 use super::is_stopped_within;
+use super::patience::Patience;
 use super::volume::{EXTENT, Kind, Volume};
 use crate::{Error, Space};
 
@@ -106,7 +107,8 @@ impl Slot {
         let (kind, name) = (Kind::of(self.number), format!("slot{}-{}", self.number, self.done.gone));
         let size = self.dice.number(kind.extents()) * EXTENT;
         self.tell(&format!("{name}, {kind:?} of {size} bytes, is asked for"));
-        let mut volume = Volume::begin(&self.space, &name, kind, size).await?;
+        let mut volume =
+            Volume::begin(&self.space, &Patience::new(self.stop.clone()), &name, kind, size).await?;
         self.done.runs += 1;
         self.tell("runs");
         self.writes(&mut volume).await?;

@@ -8,7 +8,7 @@ use kube::{Api, ResourceExt};
 use tokio::time::sleep;
 
 use super::marks::{self, Mark};
-use super::{PATIENCE, until};
+use super::patience::Patience;
 use crate::scenarios::requests::{Claim, delete};
 use crate::scenarios::volumes::{self, MIB, Mode, is_resized, pod, resize};
 use crate::{Error, Space, driver, wait};
@@ -65,6 +65,7 @@ impl Kind {
 /// A claim that was bound, and its pod, both of one name.
 pub(super) struct Volume {
     space: Space,
+    patience: Patience,
     pub(super) name: String,
     kind: Kind,
     /// What was answered that it has, in bytes.
@@ -74,9 +75,16 @@ pub(super) struct Volume {
 
 impl Volume {
     /// Makes claim and pod, and returns when the pod runs.
-    pub(super) async fn begin(space: &Space, name: &str, kind: Kind, size: u64) -> Result<Volume, Error> {
-        let volume = Volume { space: space.clone(), name: name.to_owned(), kind, size, marks: Vec::new() };
-        volume.apply(&Claim::new(name, size, kind.mode()).class(kind.class()).manifest()).await?;
+    pub(super) async fn begin(
+        space: &Space,
+        patience: &Patience,
+        name: &str,
+        kind: Kind,
+        size: u64,
+    ) -> Result<Volume, Error> {
+        let (space, patience, name) = (space.clone(), patience.clone(), name.to_owned());
+        let volume = Volume { space, patience, name, kind, size, marks: Vec::new() };
+        volume.apply(&Claim::new(&volume.name, size, kind.mode()).class(kind.class()).manifest()).await?;
         volume.start_pod().await?;
         Ok(volume)
     }
@@ -92,8 +100,8 @@ impl Volume {
     /// Asks for that size, and returns when it is answered that the volume has it.
     pub(super) async fn grow(&mut self, size: u64) -> Result<(), Error> {
         let what = format!("the claim {} to have {size} bytes", self.name);
-        wait::try_until(&what, PATIENCE, || resize(&self.space, &self.name, size)).await?;
-        until(&self.claims(), &self.name, &what, |claim| is_resized(claim, size)).await?;
+        self.patience.try_until(&what, || resize(&self.space, &self.name, size)).await?;
+        self.patience.until(&self.claims(), &self.name, &what, |claim| is_resized(claim, size)).await?;
         self.size = size;
         Ok(())
     }
@@ -118,16 +126,16 @@ impl Volume {
     pub(super) async fn end(&self) -> Result<(), Error> {
         let what = format!("{} to be deleted", self.name);
         let look = || volumes::volume(&self.space, &self.name);
-        let volume = wait::try_until(&what, PATIENCE, look).await?.name_any();
+        let volume = self.patience.try_until(&what, look).await?.name_any();
         let claims = self.claims();
-        wait::try_until(&what, PATIENCE, || delete(&claims, &self.name)).await?;
+        self.patience.try_until(&what, || delete(&claims, &self.name)).await?;
         self.delete_pod().await?;
         self.pod_is_gone().await?;
         let what = format!("the claim {} to be gone", self.name);
-        until(&claims, &self.name, &what, |claim| claim.is_none()).await?;
+        self.patience.until(&claims, &self.name, &what, |claim| claim.is_none()).await?;
         let all: Api<PersistentVolume> = Api::all(self.space.client().clone());
         let what = format!("the volume {volume} of {} to be gone", self.name);
-        until(&all, &volume, &what, |volume| volume.is_none()).await.map(drop)
+        self.patience.until(&all, &volume, &what, |volume| volume.is_none()).await.map(drop)
     }
 
     fn pods(&self) -> Api<Pod> {
@@ -140,7 +148,7 @@ impl Volume {
 
     async fn apply(&self, manifest: &str) -> Result<(), Error> {
         let what = format!("{} to be applied", self.name);
-        wait::try_until(&what, PATIENCE, || self.space.apply(manifest)).await.map(drop)
+        self.patience.try_until(&what, || self.space.apply(manifest)).await.map(drop)
     }
 
     async fn start_pod(&self) -> Result<(), Error> {
@@ -150,17 +158,17 @@ impl Volume {
 
     async fn pod_is_ready(&self) -> Result<(), Error> {
         let what = format!("the pod {} to be ready", self.name);
-        until(&self.pods(), &self.name, &what, wait::is_pod_ready).await.map(drop)
+        self.patience.until(&self.pods(), &self.name, &what, wait::is_pod_ready).await.map(drop)
     }
 
     async fn delete_pod(&self) -> Result<(), Error> {
         let (what, pods) = (format!("the pod {} to be deleted", self.name), self.pods());
-        wait::try_until(&what, PATIENCE, || delete(&pods, &self.name)).await
+        self.patience.try_until(&what, || delete(&pods, &self.name)).await
     }
 
     async fn pod_is_gone(&self) -> Result<(), Error> {
         let what = format!("the pod {} to be gone", self.name);
-        until(&self.pods(), &self.name, &what, |pod| pod.is_none()).await.map(drop)
+        self.patience.until(&self.pods(), &self.name, &what, |pod| pod.is_none()).await.map(drop)
     }
 
     /// Runs the shell's lines in the pod until they succeed and say something that is complete: what is cut off with a
@@ -175,7 +183,7 @@ impl Volume {
             sleep(REST).await;
             Err(failed)
         };
-        wait::try_until(&format!("{} {what}", self.name), PATIENCE, one).await
+        self.patience.try_until(&format!("{} {what}", self.name), one).await
     }
 }
 
