@@ -14,7 +14,7 @@ pub struct Parameter {
 pub const PARAMETERS: [Parameter; 3] = [
     Parameter {
         key: VOLUME_GROUP,
-        help: "the volume group that volumes are cut from; without it the one with the most room",
+        help: "the volume group that volumes are cut from; without it the one with the most room among those that answer",
     },
     Parameter { key: FS_TYPE, help: "the file system of mounted volumes: ext4 (the default), xfs or btrfs" },
     Parameter {
