@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tonic::Code;
 
-use super::support::{read, with_driver};
+use super::support::{note_error, read, with_driver};
 use crate::driver::{Mode, Volume, folder, mounts_at, refused, sh};
 
 /// Shuts a file system down: it stays mounted, and takes nothing any more.
@@ -76,11 +76,7 @@ fn an_error_in_the_journal_is_seen_too() {
         let volume = Volume::in_use(&client, "pvc-a", Mode::Ext4).await;
         std::fs::write(volume.target.join("marker"), "kept").unwrap();
         sh("sync");
-        let name = sh(&format!(
-            "basename $(realpath /sys/dev/block/$(stat -Lc %Hr:%Lr {}))",
-            volume.device().display()
-        ));
-        std::fs::write(format!("/sys/fs/ext4/{}/trigger_fs_error", name.trim()), "made by a test").unwrap();
+        note_error(&volume);
         assert!(std::fs::write(volume.target.join("new"), "x").is_err());
         volume.publish().await.unwrap();
         works(&volume);
@@ -126,6 +122,13 @@ fn fail(volume: &Volume, fails: bool) {
     sh(&format!("dmsetup suspend --noflush --nolockfs {0}; dmsetup resume {0}", volume.dm_name()));
 }
 
+/// The volume's disk fails while something is written, and its file system gives up.
+fn gives_up(volume: &Volume) {
+    fail(volume, true);
+    let _ = std::fs::write(volume.target.join("lost"), vec![1; 1 << 20]);
+    let _ = std::process::Command::new("sync").arg("-f").arg(&volume.target).output();
+}
+
 #[test]
 fn a_file_system_that_gave_up_when_its_disk_failed_is_mounted_anew_when_the_disk_is_back() {
     with_driver(async |_driver, client| {
@@ -133,9 +136,7 @@ fn a_file_system_that_gave_up_when_its_disk_failed_is_mounted_anew_when_the_disk
             let volume = Volume::in_use(&client, mode.word(), mode).await;
             std::fs::write(volume.target.join("marker"), "kept").unwrap();
             sh("sync");
-            fail(&volume, true);
-            let _ = std::fs::write(volume.target.join("lost"), vec![1; 1 << 20]);
-            let _ = std::process::Command::new("sync").arg("-f").arg(&volume.target).output();
+            gives_up(&volume);
             refused(volume.publish().await, Code::Internal, &volume.id);
             fail(&volume, false);
             volume.start().await;
@@ -154,9 +155,7 @@ fn what_could_not_be_mounted_anew_is_mounted_by_a_later_publish_until_it_is_unst
             std::fs::write(volume.target.join("marker"), "kept").unwrap();
             sh("sync");
             for unstaged in [false, true] {
-                fail(&volume, true);
-                let _ = std::fs::write(volume.target.join("lost"), vec![1; 1 << 20]);
-                let _ = std::process::Command::new("sync").arg("-f").arg(&volume.target).output();
+                gives_up(&volume);
                 for _ in 0..2 {
                     refused(volume.publish().await, Code::Internal, &volume.id);
                     assert_eq!(mounts_at(&volume.staging), 0);

@@ -6,7 +6,7 @@ use quarry::proto::csi::v1 as csi;
 use quarry::proto::csi::v1::volume_capability::access_mode::Mode as AccessMode;
 use tonic::Code;
 
-use super::support::{boot, read, with_driver};
+use super::support::{boot, note_error, read, with_driver};
 use crate::driver::{
     self, Driver, MIB, Mode, SIZE, VG, Volume, command, folder, make_group, refused, report, sh,
 };
@@ -255,24 +255,16 @@ fn a_program_that_has_gone_is_named_and_the_repeat_finishes_what_it_was_needed_f
     });
 }
 
-/// Makes a mounted ext4 note an error in its superblock, as when its disk fails for a moment, and has it mounted
-/// anew. Its data is sound.
-async fn note_an_error(volume: &Volume) {
-    let number = format!("stat -Lc %Hr:%Lr {}", volume.device().display());
-    sh(&format!(
-        "echo test > /sys/fs/ext4/$(basename $(realpath /sys/dev/block/$({number})))/trigger_fs_error"
-    ));
-    volume.publish().await.unwrap();
-    std::fs::write(volume.target.join("new"), "written").unwrap();
-}
-
 #[test]
 fn an_ext4_that_has_noted_an_error_is_used_but_not_grown_until_it_was_checked() {
     with_driver(async |driver, client| {
         let volume = Volume::in_use(&client, "pvc-a", Mode::Ext4).await;
         std::fs::write(volume.target.join("marker"), "kept").unwrap();
         sh("sync");
-        note_an_error(&volume).await;
+        note_error(&volume);
+        // It is mounted anew.
+        volume.publish().await.unwrap();
+        std::fs::write(volume.target.join("new"), "written").unwrap();
         let size = || report("lvs", "lv_size", &volume.lv());
         let (before, command) = (size(), "run e2fsck -f /dev/");
         refused(volume.grow_by(4).await, Code::FailedPrecondition, command);

@@ -35,3 +35,11 @@ pub(super) fn read(path: &Path) -> String {
 pub(super) fn dm(what: &str, volume: &Volume) {
     sh(&format!("dmsetup {what} {}", volume.dm_name()));
 }
+
+/// Has a mounted ext4 note an error, as when its disk fails: its journal is aborted, and its superblock keeps the note.
+pub(super) fn note_error(volume: &Volume) {
+    let number = format!("stat -Lc %Hr:%Lr {}", volume.device().display());
+    sh(&format!(
+        "echo test > /sys/fs/ext4/$(basename $(realpath /sys/dev/block/$({number})))/trigger_fs_error"
+    ));
+}
