@@ -35,6 +35,11 @@ impl Mount {
         has(&self.options, "ro") || has(&self.super_options, "ro")
     }
 
+    /// Whether the file system takes nothing although it was mounted for writing: the kernel has seen an error in it.
+    pub fn is_forced_read_only(&self) -> bool {
+        has(&self.super_options, "ro") && !has(&self.options, "ro")
+    }
+
     /// Whether this mount has that option, whatever its file system has.
     pub fn has_option(&self, option: &str) -> bool {
         has(&self.options, option)
@@ -134,6 +139,15 @@ mod tests {
         assert_eq!((mount.shared, mount.is_read_only()), (Some(7), false));
         assert_eq!((&mount.fs_type[..], &mount.source[..]), ("ext4".as_ref(), "/dev/root".as_ref()));
         assert!(mount.has_option("noatime") && !mount.has_option("no"));
+    }
+
+    #[test]
+    fn what_the_kernel_has_made_read_only_is_told_from_what_was_mounted_so() {
+        let forced = |own, of_all| {
+            parse(format!("1 2 0:5 / /x {own} - btrfs /dev/x {of_all}").as_bytes())[0].is_forced_read_only()
+        };
+        assert!(forced("rw,relatime", "ro,space_cache=v2"));
+        assert!(!forced("rw", "rw") && !forced("ro", "rw") && !forced("ro,relatime", "ro"));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::VolumeError;
 use super::found::Found;
-use super::paths::place_beside;
+use super::paths::{look, place_beside};
 use super::volumes::Volumes;
 use crate::fs::{self, Health};
 use crate::types::{BlockDevice, FsType, TargetPath, VolumeCapability};
@@ -55,9 +55,8 @@ impl Volumes {
         device: &BlockDevice,
         place: Place<'_>,
     ) -> Result<(), VolumeError> {
-        let staging = place.staging.to_path();
         let silent = |reason| VolumeError::Silent { id: found.id.clone(), reason };
-        let reason = match fs::health(&staging).await {
+        let reason = match health(place.staging).await? {
             Health::Alive => return Ok(()),
             Health::Silent(reason) => return Err(silent(reason)),
             Health::Dead(reason) => reason,
@@ -76,7 +75,7 @@ impl Volumes {
             }
         }
         self.mount_anew(found, fs, device, place).await?;
-        match fs::health(&staging).await {
+        match health(place.staging).await? {
             Health::Alive => Ok(()),
             Health::Silent(reason) => Err(silent(reason)),
             Health::Dead(reason) => Err(dead(reason, None)),
@@ -97,4 +96,21 @@ impl Volumes {
         self.bare.forget(&staging);
         Ok(())
     }
+}
+
+/// Whether the file system that is mounted there works. btrfs answers as ever after the kernel has stopped all writing
+/// to it: only the mount table tells.
+async fn health(staging: &TargetPath) -> Result<Health, VolumeError> {
+    let path = staging.to_path();
+    match fs::health(&path).await {
+        Health::Alive => {}
+        other => return Ok(other),
+    }
+    let forced = look(staging).await?.is_some_and(|there| there.mount.is_forced_read_only());
+    Ok(if forced { Health::Dead(forced_read_only(&path)) } else { Health::Alive })
+}
+
+/// What is said of a file system that the kernel lets nobody write to.
+pub(super) fn forced_read_only(path: &Path) -> String {
+    format!("{}: the kernel has made the file system read-only, after an error in it", path.display())
 }

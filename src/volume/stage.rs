@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::VolumeError;
 use super::found::Found;
-use super::living::Place;
+use super::living::{Place, forced_read_only};
 use super::paths::{look, mounts_of, same_rights, taken};
 use super::preparations::Purpose;
 use super::volumes::Volumes;
@@ -149,6 +149,9 @@ impl Volumes {
 
     /// Grows the file system to the device, where it is mounted for writing. `false` where it is not
     /// mounted at all.
+    ///
+    /// # Errors
+    /// [`VolumeError::Dead`]: it is mounted for writing, and takes nothing.
     pub(super) async fn grow_mounted(
         &self,
         found: &Found,
@@ -160,6 +163,9 @@ impl Volumes {
             let pinned = self.pin(found, device, Access::Read).await?;
             let grown = fs::of(fs).grow(self.programs.as_ref(), &place.target, &pinned.path()).await;
             grown.map_err(|error| ungrown(found, device, error))?;
+        } else if let Some(place) = mounts.iter().find(|mount| mount.is_forced_read_only()) {
+            let (reason, used) = (forced_read_only(&place.target), Some(place.target.clone()));
+            return Err(VolumeError::Dead { id: found.id.clone(), reason, used });
         }
         Ok(!mounts.is_empty())
     }
@@ -210,7 +216,7 @@ pub(super) fn unusable(found: &Found) -> VolumeError {
 /// The kernel says why in its log only. Nothing is repaired without a person, and nothing made anew.
 fn unmountable(found: &Found, fs: FsType, error: MountError) -> VolumeError {
     let what = format!(
-        "volume {} cannot be mounted and is left as it is; the kernel's log on this node tells why, and a damaged {fs} must be repaired by hand",
+        "volume {} cannot be mounted and is left as it is; the kernel's log on this node tells why, and where it tells of damage the {fs} must be repaired by hand",
         found.id
     );
     VolumeError::host(what, error)

@@ -124,9 +124,35 @@ fn fail(volume: &Volume, fails: bool) {
 
 /// The volume's disk fails while something is written, and its file system gives up.
 fn gives_up(volume: &Volume) {
+    gives_up_in(volume, &volume.target);
+}
+
+/// The same, with what is written in some folder of it.
+fn gives_up_in(volume: &Volume, folder: &Path) {
     fail(volume, true);
-    let _ = std::fs::write(volume.target.join("lost"), vec![1; 1 << 20]);
+    let _ = std::fs::write(folder.join("lost"), vec![1; 1 << 20]);
     let _ = std::process::Command::new("sync").arg("-f").arg(&volume.target).output();
+}
+
+/// The kernel has made it read-only then, and a flush of its root folder is answered as ever.
+#[test]
+fn a_btrfs_that_gave_up_is_dead_whichever_folder_was_written_to() {
+    with_driver(async |_driver, client| {
+        let volume = Volume::in_use(&client, "pvc-a", Mode::Btrfs).await;
+        let inner = volume.target.join("inner");
+        std::fs::create_dir(&inner).unwrap();
+        std::fs::write(volume.target.join("marker"), "kept").unwrap();
+        sh("sync");
+        gives_up_in(&volume, &inner);
+        fail(&volume, false);
+        let second = folder("pod-2").join("volume");
+        let why = "the kernel has made the file system read-only";
+        refused(volume.publish_at(&second).await, Code::Internal, why);
+        refused(volume.grow_by(4).await, Code::Internal, why);
+        volume.publish().await.unwrap();
+        works(&volume);
+        assert_eq!(volume.grow_by(4).await.unwrap(), volume.size_and(4));
+    });
 }
 
 #[test]
