@@ -62,7 +62,12 @@ pub(super) async fn own_number(
             continue;
         }
         let target = mount.target.clone();
-        if is_of(within(target.clone(), move || told_by(&target)).await?, uuid) {
+        let told = match within(target.clone(), move || told_by(&target)).await {
+            // Unmounted in the meantime, or hidden by a mount further up.
+            Err(error) if error.is_absent() => continue,
+            told => told?,
+        };
+        if is_of(told, uuid) {
             return Ok(Some(mount.device));
         }
         others.insert(mount.device);

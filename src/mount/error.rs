@@ -79,6 +79,12 @@ pub enum MountError {
 }
 
 impl MountError {
+    /// Whether there is nothing at the path.
+    pub(super) fn is_absent(&self) -> bool {
+        use io::ErrorKind::{NotADirectory, NotFound};
+        matches!(self, Self::Io { source, .. } if matches!(source.kind(), NotFound | NotADirectory))
+    }
+
     /// Something that the kernel refused.
     pub(super) fn io(path: &Path, what: &'static str, source: impl Into<io::Error>) -> Self {
         Self::Io { path: path.to_owned(), what, source: source.into() }

@@ -283,6 +283,10 @@ fn a_btrfs_is_known_by_its_device_wherever_and_however_it_is_mounted() {
         sh(&format!("btrfs subvolume create {}/sub", volume.target.display()));
         let place = folder("elsewhere");
         sh(&format!("mount --bind {}/sub {}", volume.target.display(), place.display()));
+        // A mount of it that nobody can look at hinders none.
+        let hidden = folder("hidden");
+        sh(&format!("mkdir {0}/deep; mount --bind {1} {0}/deep", hidden.display(), other.target.display()));
+        sh(&format!("mount -t tmpfs tmpfs {}", hidden.display()));
         volume.end().await;
         refused(volume.delete().await, Code::FailedPrecondition, place.to_str().unwrap());
         // What a subvolume is mounted by alone is enough to grow it.
