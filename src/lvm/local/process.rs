@@ -16,8 +16,15 @@ use crate::lvm::{Command, EngineError, Reply};
 ///   IPC namespace would have to release.
 /// * `LVM_SUPPRESS_FD_WARNINGS`: no word about descriptors that it inherits.
 /// * `HOME`: the shell writes its history there, and must not.
-pub(super) const ENVIRONMENT: [(&str, &str); 3] =
-    [("DM_DISABLE_UDEV", "1"), ("LVM_SUPPRESS_FD_WARNINGS", "1"), ("HOME", "/dev/null")];
+/// * `MALLOC_…_`: a shell keeps up to 32 MiB of its heap (mallopt(3)) for its next command. It gave it all back after
+///   each, and with many LVs had it mapped again page by page.
+pub(super) const ENVIRONMENT: [(&str, &str); 5] = [
+    ("DM_DISABLE_UDEV", "1"),
+    ("LVM_SUPPRESS_FD_WARNINGS", "1"),
+    ("HOME", "/dev/null"),
+    ("MALLOC_TRIM_THRESHOLD_", "33554432"),
+    ("MALLOC_MMAP_THRESHOLD_", "33554432"),
+];
 
 /// Runs LVM commands as processes of their own.
 #[derive(Debug, Clone)]
