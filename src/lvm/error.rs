@@ -4,7 +4,7 @@ use super::{EngineError, Health};
 use crate::types::{LvName, VgName, VgUuid};
 
 /// What is said of an open device.
-pub const OPEN: &str = "its device is open in some process (see lsof or fuser on the node)";
+pub const OPEN: &str = "its device is open in some process, or mounted where this driver does not see it (see lsof, fuser, and /proc/*/mountinfo on the node)";
 
 /// Why a volume group did not do what was asked.
 #[derive(Debug, thiserror::Error)]

@@ -20,6 +20,14 @@ pub enum RangeError {
         /// What was allowed.
         limit: Bytes,
     },
+    /// The volume has more already than it may have.
+    #[error("the volume has {present}, which is above the limit ({limit}): volumes do not shrink")]
+    Larger {
+        /// What the volume has.
+        present: Bytes,
+        /// What was allowed.
+        limit: Bytes,
+    },
     /// Rounding up to whole extents goes over the limit.
     #[error(
         "{required} is {rounded} in whole extents of {extent}, above the limit of {limit}: ask for a multiple of the extent size, or raise the limit"
@@ -68,7 +76,12 @@ impl CapacityRange {
     /// # Errors
     /// No whole number of extents lies in the range, from the present size on.
     pub fn extents_from(&self, extent: ExtentSize, present: Bytes) -> Result<Extents, RangeError> {
-        Self { required: self.required.max(present), ..*self }.extents(extent, Bytes::ZERO)
+        match self.limit {
+            Some(limit) if self.required <= limit && limit < present => {
+                Err(RangeError::Larger { present, limit })
+            }
+            _ => Self { required: self.required.max(present), ..*self }.extents(extent, Bytes::ZERO),
+        }
     }
 
     /// Whether a volume of `size` is what the caller asked for.
@@ -98,6 +111,18 @@ mod tests {
         assert_eq!(ask(0, Some(Bytes::mib(8))), Ok(Extents::new(2)));
         assert_eq!(ask(0, Some(Bytes::mib(9))), Ok(Extents::new(2)));
         assert!(matches!(ask(0, Some(Bytes::mib(3))), Err(RangeError::Rounded { .. })));
+    }
+
+    #[test]
+    fn what_a_volume_has_already_is_not_called_what_is_asked_for() {
+        let grow = |required, limit| {
+            let range = CapacityRange { required: Bytes::mib(required), limit: Some(Bytes::mib(limit)) };
+            range.extents_from(mib4(), Bytes::mib(16))
+        };
+        assert_eq!(grow(8, 16), Ok(Extents::new(4)));
+        let larger = RangeError::Larger { present: Bytes::mib(16), limit: Bytes::mib(12) };
+        assert_eq!((grow(8, 12), grow(0, 12)), (Err(larger.clone()), Err(larger)));
+        assert!(matches!(grow(20, 12), Err(RangeError::Contradiction { .. })));
     }
 
     proptest! {

@@ -187,7 +187,11 @@ pub enum VolumeError {
         why: ParseError,
     },
     /// It is to be published, and is not staged.
-    #[error("volume {id} is not staged at {}: stage it first", .path.display())]
+    #[error(
+        "volume {id} is not staged at {}: if its mount there is gone, delete all pods of the volume on this node, \
+         and it is staged again",
+        .path.display()
+    )]
     NotStaged {
         /// The volume.
         id: VolumeId,

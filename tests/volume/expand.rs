@@ -189,7 +189,12 @@ fn the_limit_is_judged_on_whole_extents() {
             };
             let before = seqno();
             refused(expand(SIZE + 1, SIZE + 2).await, Code::OutOfRange, "20 MiB");
-            refused(expand(SIZE, SIZE - 1).await, Code::OutOfRange, "16 MiB");
+            refused(expand(SIZE, SIZE - 1).await, Code::OutOfRange, "the size asked for (16 MiB)");
+            refused(
+                expand(0, SIZE - 1).await,
+                Code::OutOfRange,
+                "the volume has 16 MiB, which is above the limit",
+            );
             assert_eq!(seqno(), before);
             assert_eq!(expand(SIZE + 1, 20 * MIB).await.unwrap(), 20 * MIB);
         }

@@ -387,7 +387,7 @@ fn a_mkfs_that_fails_is_told_in_its_own_words_and_leaves_nothing_that_could_be_u
             let volume = Volume::create(&client, mode.word(), mode).await;
             for _ in 0..2 {
                 refused(volume.stage().await, Code::Internal, "no luck today");
-                refused(volume.publish().await, Code::FailedPrecondition, "stage it first");
+                refused(volume.publish().await, Code::FailedPrecondition, "is not staged at");
                 assert_eq!((volume.state().as_str(), mounts_at(&volume.staging)), ("b", 0));
             }
             sh(&format!("mv {path}.own {path}"));

@@ -16,14 +16,14 @@ fn a_volume_that_is_not_staged_is_not_published() {
     with_driver(async |_driver, client| {
         for mode in Mode::ALL {
             let volume = Volume::create(&client, mode.word(), mode).await;
-            refused(volume.publish().await, Code::FailedPrecondition, "stage it first");
+            refused(volume.publish().await, Code::FailedPrecondition, "is not staged at");
             volume.prepared().await;
-            refused(volume.publish().await, Code::FailedPrecondition, "stage it first");
+            refused(volume.publish().await, Code::FailedPrecondition, "is not staged at");
             assert!(!volume.target.exists());
         }
         let volume = Volume::in_use(&client, "pvc-c", Mode::Ext4).await;
         volume.end().await;
-        refused(volume.publish().await, Code::FailedPrecondition, "stage it first");
+        refused(volume.publish().await, Code::FailedPrecondition, "is not staged at");
     });
 }
 
@@ -38,7 +38,7 @@ fn what_somebody_unmounted_behind_our_back_is_mounted_again() {
             assert_eq!(read(&volume.target.join("marker")), "kept");
 
             sh(&format!("umount {} {}", volume.target.display(), volume.staging.display()));
-            refused(volume.publish().await, Code::FailedPrecondition, "stage it first");
+            refused(volume.publish().await, Code::FailedPrecondition, "is not staged at");
             volume.start().await;
             assert_eq!(read(&volume.target.join("marker")), "kept");
         }

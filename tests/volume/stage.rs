@@ -45,7 +45,7 @@ fn an_inactive_volume_is_activated_and_no_other() {
             mark(&volume);
             volume.end().await;
             command("lvchange", &["-an", &volume.lv()]);
-            refused(volume.publish().await, Code::FailedPrecondition, "stage it first");
+            refused(volume.publish().await, Code::FailedPrecondition, "is not staged at");
             assert!(!volume.is_active());
             volume.start().await;
             is_marked(&volume);
