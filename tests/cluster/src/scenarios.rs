@@ -72,7 +72,7 @@ pub(crate) const ALL: &[Scenario] = &[
     on_trial("many_claims", |cluster| Box::pin(many_claims::run(cluster))),
     of_driver("time_pod_over_emptydir", |cluster| Box::pin(times::pod_over_empty_dir(cluster))),
     of_driver("time_expand", |cluster| Box::pin(times::expand(cluster))),
-    on_trial("chaos", |cluster| Box::pin(chaos::run(cluster))),
+    of_driver("chaos", |cluster| Box::pin(chaos::run(cluster))),
     // The last one: what comes after it is in a cluster that has lost everything.
     of_driver("lost_objects", |cluster| Box::pin(lost_objects::run(cluster))),
 ];
