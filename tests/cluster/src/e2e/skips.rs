@@ -40,15 +40,7 @@ pub(super) const EXPECTED: &[Skip] = &[
     skip("retain data across pod recreation on different node", ONE_NODE),
     skip("should concurrently access the single volume from pods on different node", ONE_NODE),
     skip(
-        "(ext4)] multiVolume should access to two volumes with different volume mode and retain data across pod recreation on the same node",
-        "the same spec for raw block volumes has a mounted one too",
-    ),
-    skip(
         "(filesystem volmode)] multiVolume should access to two volumes with different volume mode and retain data across pod recreation on the same node",
-        "the same spec for raw block volumes has a mounted one too",
-    ),
-    skip(
-        "(xfs)] multiVolume should access to two volumes with different volume mode and retain data across pod recreation on the same node",
         "the same spec for raw block volumes has a mounted one too",
     ),
     skip("should concurrently access the volume and its clone", CLONES),
