@@ -31,6 +31,7 @@ mod volumes;
 
 pub use error::VolumeError;
 pub use growth::serves;
+pub use living::health;
 pub use paths::places;
 pub use prepare::BLANK_AGE;
 pub use publish::PublishRequest;

@@ -9,7 +9,7 @@ use super::{Machine, VolumeRow, volumes};
 use crate::fs;
 use crate::lvm::{Full, Health, LvRow, Unallocatable, View};
 use crate::types::{Owner, VolumeMode, VolumeState};
-use crate::volume::{BLANK_AGE, serves};
+use crate::volume::{self, BLANK_AGE, serves};
 
 /// After this long a volume that nobody has used may be one that nobody will.
 const UNUSED_AGE: Duration = Duration::from_secs(60 * 60);
@@ -175,7 +175,7 @@ async fn dead(volume: &VolumeRow) -> Option<Finding> {
     if volume.mode == Some(VolumeMode::Block.word()) || volume.details.suspended {
         return None;
     }
-    let (reason, advice) = match fs::health(&place.path).await {
+    let (reason, advice) = match volume::health(&place.path).await {
         fs::Health::Alive => return None,
         fs::Health::Dead(reason) => {
             (reason, "look at dmesg, and end the pods that use it: it is mounted anew once nobody does")

@@ -7,6 +7,7 @@ use super::found::Found;
 use super::paths::{look, place_beside};
 use super::volumes::Volumes;
 use crate::fs::{self, Health};
+use crate::mount::{Mount, MountTable};
 use crate::types::{BlockDevice, FsType, TargetPath, VolumeCapability};
 
 /// Where a volume's file system is mounted by us, and how.
@@ -56,7 +57,7 @@ impl Volumes {
         place: Place<'_>,
     ) -> Result<(), VolumeError> {
         let silent = |reason| VolumeError::Silent { id: found.id.clone(), reason };
-        let reason = match health(place.staging).await? {
+        let reason = match of_staged(place.staging).await? {
             Health::Alive => return Ok(()),
             Health::Silent(reason) => return Err(silent(reason)),
             Health::Dead(reason) => reason,
@@ -75,7 +76,7 @@ impl Volumes {
             }
         }
         self.mount_anew(found, fs, device, place).await?;
-        match health(place.staging).await? {
+        match of_staged(place.staging).await? {
             Health::Alive => Ok(()),
             Health::Silent(reason) => Err(silent(reason)),
             Health::Dead(reason) => Err(dead(reason, None)),
@@ -98,16 +99,29 @@ impl Volumes {
     }
 }
 
-/// Whether the file system that is mounted there works. btrfs answers as ever after the kernel has stopped all writing
-/// to it: only the mount table tells.
-async fn health(staging: &TargetPath) -> Result<Health, VolumeError> {
-    let path = staging.to_path();
-    match fs::health(&path).await {
-        Health::Alive => {}
-        other => return Ok(other),
+/// Whether the file system works that is mounted at a path, which must be without symbolic links.
+pub async fn health(path: &Path) -> Health {
+    let table = MountTable::read().await.ok();
+    match table.as_ref().and_then(|table| table.at(path)) {
+        Some(mount) => of_mount(mount).await,
+        None => fs::health(path).await,
     }
-    let forced = look(staging).await?.is_some_and(|there| there.mount.is_forced_read_only());
-    Ok(if forced { Health::Dead(forced_read_only(&path)) } else { Health::Alive })
+}
+
+/// Whether the file system that is staged there works.
+async fn of_staged(staging: &TargetPath) -> Result<Health, VolumeError> {
+    Ok(match look(staging).await? {
+        Some(there) => of_mount(&there.mount).await,
+        None => fs::health(&staging.to_path()).await,
+    })
+}
+
+/// btrfs answers as ever after the kernel has stopped all writing to it: only the mount table tells.
+async fn of_mount(mount: &Mount) -> Health {
+    match fs::health(&mount.target).await {
+        Health::Alive if mount.is_forced_read_only() => Health::Dead(forced_read_only(&mount.target)),
+        told => told,
+    }
 }
 
 /// What is said of a file system that the kernel lets nobody write to.

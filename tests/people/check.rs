@@ -115,6 +115,7 @@ fn a_volume_that_does_not_work_is_unhealthy() {
         let client = driver.client().await;
         let dead = Volume::in_use(&client, "pvc-dead", Mode::Ext4).await;
         let stopped = Volume::in_use(&client, "pvc-stopped", Mode::Ext4).await;
+        let forced = Volume::in_use(&client, "pvc-forced", Mode::Btrfs).await;
         let strange = Volume::create(&client, "pvc-strange", Mode::Block).await;
         strange.prepared().await;
         driver.kill();
@@ -136,6 +137,20 @@ fn a_volume_that_does_not_work_is_unhealthy() {
         drop(std::fs::write(dead.target.join("lost"), "x"));
         sh("sync; echo 3 > /proc/sys/vm/drop_caches");
         unhealthy(&check(), &dead.lv(), "the file system does not work", "end the pods that use it");
+        let inner = forced.target.join("inner");
+        sh(&format!("mkdir {0}; sync; dmsetup table {1} > /table", inner.display(), forced.dm_name()));
+        let exchange = |load: &str| {
+            sh(&format!(
+                "dmsetup suspend --noflush --nolockfs {0}; dmsetup load {0} {load}; dmsetup resume {0}",
+                forced.dm_name()
+            ));
+        };
+        exchange("--table \"0 $(cut -d' ' -f2 /table) error\"");
+        drop(std::fs::write(inner.join("lost"), "x"));
+        sh(&format!("sync -f {} || true", forced.target.display()));
+        exchange("< /table");
+        let why = "the kernel has made the file system read-only";
+        unhealthy(&check(), &forced.lv(), why, "end the pods that use it");
     });
 }
 
