@@ -4,7 +4,7 @@ use quarry::proto::csi::v1 as csi;
 use quarry::types::{CsiName, DmName, LvName};
 
 use super::client::Answer;
-use super::{Client, MIB, Mode, VG, command, folder, report, until};
+use super::{Client, MIB, Mode, VG, command, folder, report, sh, until};
 
 /// A volume in [`VG`] as a kubelet has it: with a place where it is staged and one where it is published.
 #[derive(Clone)]
@@ -156,6 +156,25 @@ impl Volume {
     /// Its name in device mapper.
     pub(crate) fn dm_name(&self) -> String {
         DmName::of(&VG.parse().unwrap(), &self.lv).as_str().to_owned()
+    }
+
+    /// Whoever writes to or reads from its device from now on gets an error, or finds it as it was.
+    pub(crate) fn fail(&self, fails: bool) {
+        let name = self.dm_name();
+        if fails {
+            sh(&format!("dmsetup table {name} > /table"));
+            sh(&format!("dmsetup load {name} --table \"0 $(cut -d' ' -f2 /table) error\""));
+        } else {
+            sh(&format!("dmsetup load {name} < /table"));
+        }
+        sh(&format!("dmsetup suspend --noflush --nolockfs {name}; dmsetup resume {name}"));
+    }
+
+    /// Its disk fails while something is written in that folder of it, and its file system gives up.
+    pub(crate) fn gives_up(&self, folder: &Path) {
+        self.fail(true);
+        let _ = std::fs::write(folder.join("lost"), vec![1; 1 << 20]);
+        let _ = std::process::Command::new("sync").arg("-f").arg(folder).output();
     }
 
     /// Both paths that LVM makes for it.

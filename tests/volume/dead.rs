@@ -110,31 +110,7 @@ fn a_root_folder_that_nobody_may_change_is_no_sign_of_death_and_hides_none() {
     });
 }
 
-/// Whoever writes to or reads from the volume's device from now on gets an error, or finds it as it was.
-fn fail(volume: &Volume, fails: bool) {
-    let sectors = sh(&format!("dmsetup table {} | cut -d' ' -f2", volume.dm_name())).trim().to_owned();
-    if fails {
-        sh(&format!("dmsetup table {} > /table", volume.dm_name()));
-        sh(&format!("dmsetup load {} --table '0 {sectors} error'", volume.dm_name()));
-    } else {
-        sh(&format!("dmsetup load {} < /table", volume.dm_name()));
-    }
-    sh(&format!("dmsetup suspend --noflush --nolockfs {0}; dmsetup resume {0}", volume.dm_name()));
-}
-
-/// The volume's disk fails while something is written, and its file system gives up.
-fn gives_up(volume: &Volume) {
-    gives_up_in(volume, &volume.target);
-}
-
-/// The same, with what is written in some folder of it.
-fn gives_up_in(volume: &Volume, folder: &Path) {
-    fail(volume, true);
-    let _ = std::fs::write(folder.join("lost"), vec![1; 1 << 20]);
-    let _ = std::process::Command::new("sync").arg("-f").arg(&volume.target).output();
-}
-
-/// The kernel has made it read-only then, and a flush of its root folder is answered as ever.
+/// The kernel has made it read-only, and a flush of its root folder is answered as ever.
 #[test]
 fn a_btrfs_that_gave_up_is_dead_whichever_folder_was_written_to() {
     with_driver(async |_driver, client| {
@@ -143,8 +119,8 @@ fn a_btrfs_that_gave_up_is_dead_whichever_folder_was_written_to() {
         std::fs::create_dir(&inner).unwrap();
         std::fs::write(volume.target.join("marker"), "kept").unwrap();
         sh("sync");
-        gives_up_in(&volume, &inner);
-        fail(&volume, false);
+        volume.gives_up(&inner);
+        volume.fail(false);
         let second = folder("pod-2").join("volume");
         let why = "the kernel has made the file system read-only";
         refused(volume.publish_at(&second).await, Code::Internal, why);
@@ -162,9 +138,9 @@ fn a_file_system_that_gave_up_when_its_disk_failed_is_mounted_anew_when_the_disk
             let volume = Volume::in_use(&client, mode.word(), mode).await;
             std::fs::write(volume.target.join("marker"), "kept").unwrap();
             sh("sync");
-            gives_up(&volume);
+            volume.gives_up(&volume.target);
             refused(volume.publish().await, Code::Internal, &volume.id);
-            fail(&volume, false);
+            volume.fail(false);
             volume.start().await;
             works(&volume);
             volume.end().await;
@@ -181,12 +157,12 @@ fn what_could_not_be_mounted_anew_is_mounted_by_a_later_publish_until_it_is_unst
             std::fs::write(volume.target.join("marker"), "kept").unwrap();
             sh("sync");
             for unstaged in [false, true] {
-                gives_up(&volume);
+                volume.gives_up(&volume.target);
                 for _ in 0..2 {
                     refused(volume.publish().await, Code::Internal, &volume.id);
                     assert_eq!(mounts_at(&volume.staging), 0);
                 }
-                fail(&volume, false);
+                volume.fail(false);
                 if unstaged {
                     volume.end().await;
                     refused(volume.publish().await, Code::FailedPrecondition, "is not staged");
